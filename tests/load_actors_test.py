@@ -17,7 +17,7 @@ def _load(*options):
 
 
 def test_a_hundred_actors_are_answered_while_the_learner_trains():
-  done = _load('--actors=100', '--environments=2', '--seconds=5', '--json')
+  done = _load('--actors=100', '--environments=2', '--seconds=2', '--json')
   assert done.returncode == 0, done.stderr
   record = json.loads(done.stdout)
   assert record['connected'] == record['actors'] == 100

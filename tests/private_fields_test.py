@@ -15,13 +15,8 @@ _OF_NAMED_TUPLES = ('_asdict', '_fields', '_make', '_replace')
 
 # Private names without a public alternative, by file, and why.
 _EXCEPTIONS = {
-  # TF-Agents, XManager and wandb offer these in no other way.
+  # TF-Agents and wandb offer these in no other way.
   'agents/on_policy/tf_agents_numbers.py': ['ppo_agent._normalize_advantages'],
-  'programs/vertex/cloud_test.py': [
-    'xm_vertex._MACHINE_TYPE_TO_CPU_RAM',
-    'xm_vertex._A100_GPUS_TO_MACHINE_TYPE',
-    'xm_vertex._L4_GPUS_TO_MACHINE_TYPE',
-  ],
   'loggers/wandb_logger_test.py': ['store._fp'],
   # Python's public way to exit without waiting for threads.
   'mutations/pytest_process.py': ['os._exit'],

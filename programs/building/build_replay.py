@@ -122,8 +122,8 @@ def _replay_of(path: pathlib.Path) -> tuple[pathlib.Path | None, str]:
   except checkpoint.Damaged as error:
     return None, str(error)
   if folder is None:
-    left_out = 'a full disk or checkpoint.replay=False leaves it out'
-    return None, f'checkpoint {path.name} has none: {left_out}'
+    why = 'it was empty then, or a full disk or checkpoint.replay=False left it out'
+    return None, f'checkpoint {path.name} has none: {why}'
   return folder, ''
 
 

@@ -116,7 +116,7 @@ def _needs_parallel(function: Any) -> bool:
   """Whether the serial executor cannot run a function: it has control flow, or uses several devices
   or hosts, which wait for each other."""
   graph = function.graph.as_graph_def()
-  return any(
+  return any(_is_elsewhere(captured.device) for captured in function.captured_inputs) or any(
     node.op in _CONTROL_FLOW | _COLLECTIVE or _is_elsewhere(node.device)
     for nodes in (graph.node, *(f.node_def for f in graph.library.function))
     for node in nodes

@@ -73,14 +73,14 @@ def reference(game, actions, frames_per_step):
   return rows
 
 
-# Random play ends most of these games within this number of steps.
+# Random play ends two of these games within this number of steps.
 @pytest.mark.parametrize(
   ('game', 'frames_per_step', 'num_steps', 'ends'),
   [
-    ('Breakout', 1, 1000, True),
+    ('Breakout', 1, 200, False),
     ('Breakout', 2, 600, True),
     ('Seaquest', 4, 700, True),
-    ('Pong', 4, 300, False),
+    ('Pong', 4, 100, False),
   ],
 )
 def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends):
@@ -217,7 +217,7 @@ def test_with_the_button_at_the_start_breakout_ends_under_a_player_without_one(
   environment.close()
   waiting = make('Breakout', max_num_noops=0, life_loss='cut', **settings)
   waiting.reset()
-  rows = [waiting.step(np.zeros(1, int)) for _ in range(2 * len(discounts))]
+  rows = [waiting.step(np.zeros(1, int)) for _ in range(len(discounts) + 100)]
   assert all(row.step_type == types.MID and row.discount == 1 for row in rows)
   waiting.close()
 
@@ -232,7 +232,7 @@ def test_lost_lives_change_discounts_alone_and_the_same_in_both_adapters():
   random, scores = np.random.default_rng(6), np.zeros(3)
   rows = [environment.reset() for environment in environments]
   cuts, discounts = 0, []
-  for _ in range(360):
+  for _ in range(260):
     actions = random.integers(18, size=3)
     rows = [environment.step(actions) for environment in environments]
     cut, single, ignored = rows
@@ -293,15 +293,15 @@ def test_noops_are_1_to_n(monkeypatch):
   monkeypatch.setattr(native, 'ALEVectorInterface', counting_interface)
   environment = make('YarsRevenge', 1, 4, max_num_noops=3, max_frames=4)
   (counting,) = made
-  for _ in range(12):
+  for _ in range(6):
     environment.reset()
     counts += list(counting.frames - num_start_frames)
     for _ in range(2):  # to LAST and then to FIRST
       environment.step(np.zeros(4, int))
     counts += list(counting.frames - num_start_frames)
   assert set(counts) == {1, 2, 3}
-  # 96 draws of 3: a standard deviation is 4.6.
-  assert min(counts.count(count) for count in (1, 2, 3)) > 32 - 19
+  # 48 draws of 3: a standard deviation is 3.3.
+  assert min(counts.count(count) for count in (1, 2, 3)) > 16 - 13
 
 
 def test_wrong_actions_are_refused_before_they_hang_a_thread():
@@ -316,7 +316,7 @@ def test_wrong_actions_are_refused_before_they_hang_a_thread():
 def test_episodes_of_other_seeds_and_later_ones_differ():
   def first_screens(seed):
     environment = make('Seaquest', seed, 2)
-    return [environment.reset().observation for _ in range(3)]
+    return [environment.reset().observation for _ in range(2)]
 
   one, same, other = first_screens(1), first_screens(1), first_screens(2)
   np.testing.assert_array_equal(one, same)

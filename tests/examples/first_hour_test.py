@@ -117,6 +117,12 @@ def _rows(path: pathlib.Path) -> list[dict[str, str]]:
 
 def test_it_trains(executed):
   assert re.search(r'^2\d,\d{3} steps, [\d,]+ a second$', executed.sections['Train'].printed, re.M)
+  # Of a run that has only ever been in one process.
+  run = executed.folder / 'runs/catch'
+  summary = json.loads((run / 'summary.json').read_text())
+  assert summary['status'] == 'finished' and set(summary['cpu_s']) == {'launcher'}
+  assert -1 <= summary['evaluation_return'] <= 1
+  assert (run / 'plot.png').exists()
 
 
 def test_it_shows_a_curve_and_films_and_how_to_watch_more(executed):

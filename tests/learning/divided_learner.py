@@ -41,7 +41,7 @@ _FIELDS = {
     'value_compensation': True,
   },
   'cartpole_vmpo': {'minibatch_size': 0},
-  'catch_r2d2': {},
+  'catch_r2d2': {'overlap': 2},
   'pendulum_sac': {'normalize_observations': True, 'replay': 'prioritized', 'random_steps': 0},
 }
 CASES = tuple(_FIELDS)
@@ -51,7 +51,7 @@ ON_HOSTS = {'catch_lstm_vtrace': 1, 'cartpole_ppo': 1, 'catch_r2d2': 1, 'pendulu
 
 def _make_config(name):
   config = registry.load(name)
-  fields = {'unroll_length': 4, 'batch_size': _BATCH_SIZE, **_FIELDS[name]}
+  fields = {'unroll_length': 3, 'batch_size': _BATCH_SIZE, **_FIELDS[name]}
   agent = dataclasses.replace(config.agent, **fields)
   network = dataclasses.replace(config.network, mlp_sizes=(16,), core_size=16)
   learner = dataclasses.replace(config.learner, xla=False)

@@ -9,7 +9,7 @@ pytest.importorskip('ale_py')
 pytest.importorskip('cv2')
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
-_STEPS = 300
+_STEPS = 120
 
 
 def test_frames_are_steps_times_the_action_repeat(runs, one_json):

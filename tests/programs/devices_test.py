@@ -3,13 +3,14 @@
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
-_STEPS = 2_000
+_STEPS = 800
 _TWO = 'cpu:0,cpu:1'
 
 
 def test_a_run_goes_on_with_other_devices_and_each_serves_its_own_actors(runs):
   """Actor 0 belongs to the first inference device and actor 1 to the second, and both get answers.
-  Strictly on-policy updates take the unrolls of both."""
+  Strictly on-policy updates take the unrolls of both. First it trains on another device than its
+  data are on."""
   folder = runs.folder()
   train = lambda steps, training, *more: runs.train(
     *runs.strictly_on_policy,
@@ -20,7 +21,7 @@ def test_a_run_goes_on_with_other_devices_and_each_serves_its_own_actors(runs):
     *more,
     folder=folder,
   )
-  train(_STEPS, '', '--launch=single_process').expect_finished(_STEPS)
+  train(_STEPS, 'cpu:1', '--launch=single_process').expect_finished(_STEPS)
   run = train(2 * _STEPS, _TWO, '--config.transport.kind=grpc')
   run.expect_finished(2 * _STEPS)
   status = run.status()

@@ -3,6 +3,8 @@
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from seed_acme.programs.pictures import plot
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from tests.programs import odd_machine
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 _STEPS = 20_000
@@ -103,23 +106,40 @@ def test_the_files_of_the_run(finished):
   assert metrics['agent_steps'][-1] == run.summary()['agent_steps']
 
 
+# Several commands in one process, because each of them loads TensorFlow; a line for each.
+_COMMANDS = """
+import sys
+from seed_acme.programs import cli
+for line in sys.argv[1:]:
+  assert cli.main(line.split(',')) == 0, line
+"""
+
+
 @pytest.mark.slow
-def test_evaluate_and_plot_read_it(finished, runs, one_json):
+def test_evaluate_and_plot_read_it_on_an_odd_machine(finished, one_json, monkeypatch):
   run, _, _ = finished
-  evaluation = runs.start('evaluate', 'runs/latest', '--episodes=30', '--json', folder=run.folder)
-  best = runs.start(
-    'evaluate', 'runs/latest', '--episodes=30', '--json', '--checkpoint=best', folder=run.folder
+  odd_machine.enter(monkeypatch)
+  shutil.copytree(run.run_dir.path, run.folder / 'größe eins')
+  result = subprocess.run(
+    [
+      sys.executable,
+      '-c',
+      _COMMANDS,
+      'evaluate,größe eins,--episodes=30,--json',
+      'evaluate,runs/latest,--episodes=30,--json,--checkpoint=best',
+      'plot,runs/latest,größe eins,--out=figure.png',
+    ],
+    cwd=run.folder,
+    capture_output=True,
+    text=True,
+    check=False,
   )
-  figure = runs.start('plot', 'runs/latest', '--out=figure.png', folder=run.folder)
-  assert evaluation.wait() == 0, evaluation.stderr
-  assert figure.wait() == 0, figure.stderr
-  assert best.wait() == 0, best.stderr
-  updates = run.summary()['best_checkpoint']['updates']
-  assert one_json(best.stdout)['checkpoint_updates'] == updates
-  record = one_json(evaluation.stdout)
-  assert record['episodes'] == 30
-  assert record['length_mean'] == 9
-  assert record['checkpoint_agent_steps'] == run.summary()['agent_steps']
+  assert result.returncode == 0, result.stderr
+  newest, best = map(one_json, result.stdout.splitlines()[:2])
+  assert best['checkpoint_updates'] == run.summary()['best_checkpoint']['updates']
+  assert newest['episodes'] == 30
+  assert newest['length_mean'] == 9
+  assert newest['checkpoint_agent_steps'] == run.summary()['agent_steps']
   assert (run.folder / 'figure.png').stat().st_size > 1000
   assert plot.read_curve(run.run_dir.path, 'it').steps[-1] == run.summary()['agent_steps']
 
@@ -129,23 +149,28 @@ def test_a_finished_run_is_extended_by_raising_total_steps(finished, runs, diges
   run, _, _ = finished
   extended = runs.folder()
   shutil.copytree(run.run_dir.path, extended / 'run')
+  (extended / 'run' / 'plot.png').unlink()
+  (extended / 'run' / 'videos').mkdir()  # as if it had been filmed
   before = run.summary()
+  steps = before['agent_steps'] + 2_000
   more = runs.start(
     'train',
     '--run_dir=run',
-    f'--config.total_steps={_STEPS + 12_000}',
+    f'--config.total_steps={steps}',
     '--config.num_evaluation_environments=0',
     '--launch=single_process',
     folder=extended,
   )
   assert more.wait() == 0, more.stderr
+  assert more.stderr == '' and more.nodes() == []
+  assert more.run_dir.plot.exists()
   summary = more.summary()
   assert summary['status'] == 'finished'
-  assert before['agent_steps'] + 100 < summary['agent_steps'] >= _STEPS + 12_000
+  assert summary['agent_steps'] >= steps
   assert summary['updates'] > before['updates']
   assert summary['cpu_s']['launcher'] > before['cpu_s']['launcher']
   assert (np.diff(more.metrics()['updates']) >= 0).all()
-  assert 'Resuming: run' in more.stdout
+  assert 'Resuming: run' in more.stdout and 'Videos: run/videos\n' in more.stdout
 
   untouched = digest(extended / 'run')
   refused = runs.start('train', '--run_dir=run', '--config.agent.batch_size=8', folder=extended)

@@ -17,6 +17,9 @@ _R2D2 = (
   '--config=catch_r2d2',
   '--config.replay.unrolls_per_item=1',
   '--config.agent.replay_min_size=30',
+  '--config.agent.unroll_length=4',
+  '--config.agent.overlap=1',
+  '--config.network.core_size=16',
   '--config.agent.replay_capacity=100000',
   '--config.checkpoint.period_s=2',  # time to read a memory before it is replaced
 )

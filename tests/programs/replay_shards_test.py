@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture(scope='module', autouse=True)
 def _eagerly():
-  """Traces nothing, because no program of this process makes more than 20 updates."""
+  """Traces nothing, because no program of this process makes more than 10 updates."""
   tf.config.run_functions_eagerly(True)
   yield
   tf.config.run_functions_eagerly(False)
@@ -65,7 +65,7 @@ def test_every_unroll_is_trained_once_and_half_of_each_batch_is_of_each_shard(tm
     real_train(sample)
 
   program.writer.put, program.loop.train = put_and_note, train_and_note
-  while len(batches) < 10:
+  while len(batches) < 6:
     program.step()
   program.close()
   half = config.agent.batch_size // 2
@@ -96,12 +96,12 @@ def _counts(program):
 
 
 def test_a_memory_keeps_its_ratio_in_every_shard_and_is_restored(tmp_path):
-  agent = {'unroll_length': 6, 'overlap': 3, 'batch_size': 8, 'replay_min_size': 40}
+  agent = {'unroll_length': 3, 'overlap': 2, 'batch_size': 8, 'replay_min_size': 40}
   config = _config('catch_r2d2', agent, total_steps=10**6)
   run = run_directory.create(tmp_path / 'run')
   program = single_process.SingleProcess(config, run)
   spec = config.agent.replay_spec()
-  while program.counters.snapshot().updates < 20:
+  while program.counters.snapshot().updates < 10:
     program.step()
   inserted, sampled, _ = _counts(program)
   drawn = program.counters.snapshot().updates * config.agent.batch_size // 2
@@ -119,29 +119,22 @@ def test_a_memory_keeps_its_ratio_in_every_shard_and_is_restored(tmp_path):
 
 
 @pytest.mark.processes
-def test_learner_hosts_can_have_shards(runs):
-  run = runs.train(
-    '--config.num_learner_hosts=2',
-    '--config.replay.num_shards=2',
-    '--config.num_actors=4',
-    '--config.environments_per_actor=4',
-    '--config.total_steps=1000',
-  )
-  run.expect_finished(1000)
-
-
-@pytest.mark.processes
 def test_a_memory_in_processes_of_its_own_is_shown_as_one_and_saved_and_restored(
   runs, capsys, monkeypatch, one_json
 ):
   folder = runs.folder()
   command = (
     '--config=catch_r2d2',
+    '--config.environment.id=drill_slow:Slow',
     '--config.replay.unrolls_per_item=1',
     '--config.num_actors=2',
     '--config.replay.num_shards=2',
     '--config.replay.separate_process=True',
     '--config.agent.replay_min_size=30',
+    '--config.agent.unroll_length=4',
+    '--config.agent.overlap=1',
+    '--config.agent.replay_ratio=1',
+    '--config.network.core_size=16',
   )
   run = runs.train(*command, runs.endless, folder=folder)
   run.wait_for_updates(5)

@@ -56,6 +56,9 @@ def test_ctrl_c_leaves_all_for_the_next_start_and_a_learner_that_cannot_save_is_
   """With a replay process of its own, which must live until the learner has saved its contents."""
   run = runs.train(
     '--config=catch_r2d2',
+    # Replay memories of recurrent networks are those of replay_resume_test.
+    '--config.network.core=none',
+    '--config.agent.overlap=0',
     '--config.replay.unrolls_per_item=1',
     runs.endless,
     '--config.agent.replay_min_size=30',
@@ -108,6 +111,7 @@ def test_a_hangup_of_all_processes_in_one_process(runs, folder):
     '--config.checkpoint.period_s=1000',
     '--launch=single_process',
     '--config.num_evaluation_environments=3',
+    '--config.actor.environment_groups=2',
     *_MEDDLING,
     run_dir='hangup',
     folder=folder,
@@ -127,19 +131,6 @@ def test_after_a_kill_of_the_front_end_no_process_is_left(runs, folder, until):
   }
   run.process.kill()
   until(lambda: not run.nodes(), 'the end of all processes', 30)
-
-
-def test_a_kill_of_the_launcher_ends_the_run_with_a_message(runs, folder):
-  run = runs.train(runs.endless, run_dir='front_end', folder=folder)
-  run.wait_for_node('actor')
-  run.wait_for_node('launcher').kill()
-  assert run.wait() == 1
-  assert run.nodes() == []
-  assert run.stderr.splitlines()[-2:] == [
-    'error in launcher: the process was lost: killed by SIGKILL',
-    f'log: {run.run_dir.logs / "launcher"}',
-  ]
-  assert run.summary()['status'] == 'failed'
 
 
 @pytest.mark.parametrize('moment', ['launcher', 'learner'])

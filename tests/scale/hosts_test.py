@@ -155,7 +155,7 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
     assert learner.process.wait(_HANG_S) == 143, learner.output
     steps = learner.status()['agent_steps']
     learner = start(
-      1, 'host1', 'learner', '--run_dir=run', f'--config.total_steps={max(steps + 20_000, 100_000)}'
+      1, 'host1', 'learner', '--run_dir=run', f'--config.total_steps={max(steps + 20_000, 60_000)}'
     )
     nodes = [learner, *actors]
     codes = [node.process.wait(_HANG_S) for node in nodes]

@@ -236,7 +236,8 @@ def _run(
     resume += f' --launch={arguments.launch}'
   if arguments.jobs:
     resume += f' --jobs={arguments.jobs}'
-  if any(saved_config.trust_in(combination.config).paths for combination in plan.combinations):
+  combinations = [*plan.combinations, *sweep_plan.examples(plan)]  # a search has drawn none yet
+  if any(saved_config.trust_in(combination.config).paths for combination in combinations):
     resume += ' --trust_run_dir'
   if plan.search is None:
     runs: sweep_runs.Runs = sweep_runs.Grid(plan.runs(out))

@@ -93,8 +93,11 @@ def _loss(network, sample):
   return network.learning.losses(batch, _KEY, tf.zeros([]))
 
 
-def _gradients(network, sample, compiled=False):
-  """Returns loss, metrics and a gradient per variable (zeros for none); the learner compiles it."""
+def _gradients_of(network, compiled=False):
+  """Returns a function from a sample to loss, metrics and a gradient per variable (zeros for none).
+
+  compiled: as the learner does it.
+  """
 
   def run(sample):
     with tf.GradientTape() as tape:
@@ -106,7 +109,11 @@ def _gradients(network, sample, compiled=False):
     return loss, output.metrics, gradients
 
   run = tf.function(run, autograph=False) if compiled else run
-  return run(tf.nest.map_structure(tf.convert_to_tensor, sample))
+  return lambda sample: run(tf.nest.map_structure(tf.convert_to_tensor, sample))
+
+
+def _gradients(network, sample):
+  return _gradients_of(network)(sample)
 
 
 def _assert_equal(actual, expected):
@@ -182,7 +189,7 @@ def test_equals_a_slow_loop_over_transitions(seed, max_abs_reward):
 def test_every_variable_gets_a_gradient(core, target_entropy):
   config = _with_target(target_entropy)
   network = _network(config, core)
-  _, _, gradients = _gradients(network, _sample(network), config)
+  _, _, gradients = _gradients(network, _sample(network))
   assert len(gradients) == {'none': 6, 'lstm': 9, 'gru': 10}[core] + (target_entropy is not None)
   for variable, gradient in zip(network.trainable_variables, gradients):
     assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, variable.name
@@ -206,10 +213,11 @@ def test_nan_in_every_masked_entry_changes_no_bit(target_entropy):
   params = sample.unroll.outputs.prediction.policy_params.copy()
   params[:-1][masked] = np.nan
   poisoned = _replace_behaviour_params(poisoned, params)
-  expected = _gradients(network, sample, compiled=True)
+  gradients = _gradients_of(network, compiled=True)
+  expected = gradients(sample)
   assert masked.sum() > 2
   assert np.isfinite(expected[0])
-  _assert_equal(_gradients(network, poisoned, compiled=True), expected)
+  _assert_equal(gradients(poisoned), expected)
 
 
 def test_rows_of_padding_before_the_first_row_change_nothing():

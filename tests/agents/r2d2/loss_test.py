@@ -32,8 +32,8 @@ def _num_rows(config):
   return config.overlap + config.unroll_length + 1
 
 
-def _gradients(network, sample, config, compiled=False):
-  """The loss's output and one gradient per trainable variable (None for none)."""
+def _gradients_of(network, config, compiled=False):
+  """A function from a sample to the loss's output and a gradient per variable (None for none)."""
 
   def run(sample):
     with tf.GradientTape() as tape:
@@ -41,7 +41,11 @@ def _gradients(network, sample, config, compiled=False):
     return output, tape.gradient(output.losses['q'], network.trainable_variables)
 
   run = tf.function(run, autograph=False) if compiled else run
-  return run(tf.nest.map_structure(tf.convert_to_tensor, sample))
+  return lambda sample: run(tf.nest.map_structure(tf.convert_to_tensor, sample))
+
+
+def _gradients(network, sample, config):
+  return _gradients_of(network, config)(sample)
 
 
 def _rescale(x, epsilon):
@@ -180,8 +184,8 @@ def test_nan_in_everything_masked_changes_no_bit(make_network, make_sample, over
   network = make_network()
   num_padding = (overlap, 0, overlap - 1 if overlap else 0)
   sample = make_sample(network, _num_rows(config), num_padding=num_padding)
-  expected = _gradients(network, sample, config, compiled=True)
-  actual = _gradients(network, _poisoned(sample, num_padding, config), config, compiled=True)
+  gradients = _gradients_of(network, config, compiled=True)
+  expected, actual = gradients(sample), gradients(_poisoned(sample, num_padding, config))
   tf.nest.assert_same_structure(actual, expected)
   for a, b in zip(tf.nest.flatten(actual), tf.nest.flatten(expected)):
     assert np.isfinite(b).all()

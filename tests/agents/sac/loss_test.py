@@ -263,6 +263,7 @@ def test_equals_it_with_a_memory(make_world, make_sample, core, action, bootstra
     network={'core': core, 'previous_action_input': True, 'previous_reward_input': True},
     bootstrap=bootstrap,
     overlap=3,
+    batch_size=2,  # each row is asked for alone
     **_PRIORITIZED,
   )
   _check(world, make_sample(world, seed=2))

@@ -15,8 +15,20 @@ from tests.programs.cluster import clusters
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(900)]
 
+# Slow until there is a file, so that no run is over before the test has done to it what it wants,
+# and the machine is left to other tests.
+_PACED = """
+import os, time
+import drill_environments
+
+class Paced(drill_environments.Raising):
+  def step(self, actions):
+    if not os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'hurry')):
+      time.sleep(0.05)
+    return super().step(actions)
+"""
 _ENVIRONMENT = (
-  '--config.environment.id=drill_environments:Raising',
+  '--config.environment.id=paced:Paced',
   '--config.environment.settings',
   'only_with',
   'broken',
@@ -40,7 +52,7 @@ def _expect_refusals(cluster):
   cluster.write('other_token.json', **{**cluster.settings, 'token': 'some-other-token'})
   cases = [
     (cluster.actor('--index=1', cluster='other_token.json'), 'the same token on every host'),
-    (cluster.actor('--index=1'), "environment.id is catch, the learner's drill_environments"),
+    (cluster.actor('--index=1'), "environment.id is catch, the learner's paced:Paced"),
   ]
   for run, words in cases:
     assert run.wait() == 2, run.stderr
@@ -112,6 +124,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   cluster = make_cluster(actors=2, replay=replay)
   actor = lambda index, *more: cluster.actor(f'--index={index}', *_ENVIRONMENT, *more)
   train = lambda steps: cluster.learner(*_ENVIRONMENT, f'--config.total_steps={steps}')
+  (cluster.folder / 'paced.py').write_text(_PACED)
 
   early = actor(1)
   until(lambda: 'waiting for the learner' in early.stderr, 'an actor that waits for the learner')
@@ -153,7 +166,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   assert (stays.stdout + stays.stderr).count('the environments begin anew') == 1
   _expect_stop(stays, signal.SIGHUP, 129)  # while it waits for the learner
 
-  steps = learner.status()['agent_steps'] + 10_000
+  steps = learner.status()['agent_steps'] + 2_000
   learner, away = train(steps), actor(1)
 
   def has_rows_of_this_start():
@@ -162,6 +175,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
 
   until(has_rows_of_this_start, 'its rows')
   away.kill_everything()
+  (cluster.folder / 'hurry').touch()
   here = actor(0)
   assert here.wait() == 0, here.stderr
   until(lambda: 'actor/1 cannot be told' in learner.stderr or learner.check_runs(), 'the notice')

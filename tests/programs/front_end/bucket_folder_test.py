@@ -1,7 +1,10 @@
 """Runs kept in gs://, with TensorFlow's own client, and a stand-in for the storage."""
 
 import json
+import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,33 @@ pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/runs/one'
 _ALONE = ('--launch=single_process', '--config.num_actors=1')
+# Several commands in one process, because each of them loads TensorFlow.
+_COMMANDS = """
+import json, sys
+from seed_acme.programs import cli
+for command in json.loads(sys.argv[1]):
+  code = cli.main(command)
+  for stream in (sys.stdout, sys.stderr):
+    print(f'exit code {code}', file=stream, flush=True)
+"""
+
+
+def _run_in_one_process(folder, *commands):
+  """Returns the exit code, standard output and standard error of each command."""
+  result = subprocess.run(
+    [sys.executable, '-c', _COMMANDS, json.dumps(commands)],
+    cwd=folder,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert result.returncode == 0, result.stderr
+  out, err = (
+    re.split(r'^exit code (\d+)\n', text, flags=re.MULTILINE)
+    for text in (result.stdout, result.stderr)
+  )
+  assert out[1::2] == err[1::2] and out[-1] == err[-1] == ''
+  return list(zip(map(int, out[1::2]), out[::2], err[::2]))
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +54,8 @@ def _environment(storage, monkeypatch, tmp_path):
 @pytest.mark.scale
 @pytest.mark.timeout(900)
 def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
-  first = runs.train(*_ALONE, runs.endless, run_dir=_URL)
+  slow = '--config.environment.id=drill_slow:Slow'
+  first = runs.train(*_ALONE, runs.endless, slow, run_dir=_URL)
 
   def checkpoints():
     return [
@@ -34,9 +65,8 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
     ]
 
   until(lambda: checkpoints() or first.check_runs(), 'a checkpoint in the bucket', 400)
-  second = runs.train(*_ALONE, runs.endless, run_dir=_URL)
-  assert second.wait(400) == 2
-  assert 'is being trained by another program' in second.stderr
+  _check_is_refused(runs, first.folder)
+  first.check_runs()
   first.kill_everything()
   assert not (first.folder / 'runs').exists() and not (first.folder / 'gs:').exists()
   counts = max(
@@ -50,8 +80,9 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
   storage.path(f'{_URL}/lock.json').unlink()  # otherwise its successor waits until it seems dead
   shutil.rmtree(tmp_path)
   tmp_path.mkdir()
-  total = counts['agent_steps'] + 5_000
-  successor = runs.train(*_ALONE, f'--config.total_steps={total}', run_dir=_URL)
+  total = counts['agent_steps'] + 500
+  options = (*_ALONE, f'--config.total_steps={total}', '--trust_run_dir')
+  successor = runs.train(*options, run_dir=_URL, folder=first.folder)
   assert successor.wait(400) == 0, successor.stderr
   assert f'Resuming: {_URL}' in successor.stdout
   assert f'--logdir={_URL}/tensorboard' in successor.stdout
@@ -61,17 +92,33 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
   assert {'config.json', 'metrics.csv', 'summary.json'} <= set(storage.names(_URL))
   assert 'lock.json' not in storage.names(_URL)
   assert not list(tmp_path.iterdir()), 'the local copy stays behind'
-  _check_is_read(runs, storage)
+  _check_is_read(first.folder)
 
 
-def _check_is_read(runs, storage):
-  evaluated = runs.start('evaluate', _URL, '--episodes=2', '--json')
-  plotted = runs.start('plot', _URL, '--out=curve.png')
-  assert evaluated.wait(400) == 0, evaluated.stderr
-  record = json.loads(evaluated.stdout)
+def _check_is_refused(runs, folder):
+  """Checks that neither a bucket that another program uses nor a forbidden one is trained in."""
+  train = ['train', *runs.small, *_ALONE, runs.endless]
+  used, forbidden = _run_in_one_process(
+    folder, [*train, f'--run_dir={_URL}'], [*train, '--run_dir=gs://forbidden/run']
+  )
+  assert used[0] == 2 and 'is being trained by another program' in used[2]
+  assert forbidden[0] == 2
+  error = forbidden[2].strip().splitlines()[-1]
+  assert error.startswith('error: cannot read gs://forbidden/run/lock.json: ')
+  assert 'gcloud auth application-default login' in error
+
+
+def _check_is_read(folder):
+  evaluated, plotted = _run_in_one_process(
+    folder,
+    ['evaluate', _URL, '--episodes=2', '--json', '--trust_run_dir'],
+    ['plot', _URL, '--out=curve.png'],
+  )
+  assert evaluated[0] == 0, evaluated[2]
+  record = json.loads(evaluated[1])
   assert record['run_dir'] == _URL and record['episodes'] == 2
-  assert plotted.wait(400) == 0, plotted.stderr
-  assert (plotted.folder / 'curve.png').exists()
+  assert plotted[0] == 0, plotted[2]
+  assert (folder / 'curve.png').exists()
 
 
 @pytest.mark.processes
@@ -83,7 +130,7 @@ def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
     '--config.environment.id=drill_environments:Raising',
     '--config.environment.settings',
     'at_step',
-    '30',
+    '5',  # before the first update is traced
   ]
   for number, options in ((1, first), (2, [*_ALONE, '--trust_run_dir'])):
     run = runs.train(*options, run_dir=url, folder=folder)
@@ -99,14 +146,6 @@ def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
     logs = [there.logs / 'launcher', there.logs / 'attempt_1' / 'launcher'][:number]
     assert sorted(path for path in there.logs.rglob('*') if path.is_file()) == sorted(logs)
     assert all('the ball fell off the board' in path.read_text() for path in logs)
-
-
-def test_a_bucket_that_refuses_is_wrong_input(runs):
-  run = runs.train(*_ALONE, run_dir='gs://forbidden/run')
-  assert run.wait(400) == 2
-  error = run.stderr.strip().splitlines()[-1]
-  assert error.startswith('error: cannot read gs://forbidden/run/lock.json: ')
-  assert 'gcloud auth application-default login' in error
 
 
 def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_path):

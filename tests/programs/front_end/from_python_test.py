@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import seed_acme
 from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import from_python
@@ -71,14 +72,18 @@ class Logger:
 """
 
 
-def test_a_callback_gets_every_row_and_stops_the_run(runs):
-  """A logger of the user's own, in the learner's process, gets them, too."""
+def test_a_callback_gets_every_row_and_stops_the_run_as_ctrl_c_does(runs):
+  """A logger of the user's own, in the learner's process, gets them, too.
+
+  Ctrl-C ends the continuation, and then reaches the caller.
+  """
   folder = runs.folder()
   (folder / 'my_logger.py').write_text(_LOGGER)
   result = _python(
     folder,
     _ENDLESS
     + """
+import psutil
 from seed_acme.loggers import csv_file
 
 config = dataclasses.replace(
@@ -88,25 +93,42 @@ def stop_late(row):
   rows.append(row)
   return row['updates'] >= 5 and len(rows) >= 4
 
+def interrupt_late(row):
+  if stop_late(row):
+    os.kill(os.getpid(), signal.SIGINT)
+
+def train(on_log):
+  return seed_acme.train(config, 'run', launch='single_process', progress=False, on_log=on_log)
+
+handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
 for attempt in range(2):  # a run, and its continuation
   rows = []
   before = csv_file.read('run/metrics.csv')['agent_steps'] if attempt else []
-  summary = seed_acme.train(config, 'run', launch='single_process', progress=False,
-                            on_log=stop_late)
-  assert summary['status'] == 'stopped' and summary['run_dir'] == os.path.abspath('run')
+  if attempt:
+    try:
+      train(interrupt_late)
+    except KeyboardInterrupt:
+      print('KeyboardInterrupt')
+  else:
+    summary = train(stop_late)
+    assert summary['status'] == 'stopped' and summary['run_dir'] == os.path.abspath('run')
+  assert handlers == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+  assert not psutil.Process().children(recursive=True)
   columns = csv_file.read('run/metrics.csv')
   num_new = len(columns['agent_steps']) - len(before)
   assert num_new == len(rows) >= 4, (num_new, len(rows))
   for name in ('agent_steps', 'updates', 'episode/return', 'loss/total'):
     read = [value for value in columns[name][len(before):] if value == value]
     assert read == [row[name] for row in rows if name in row] != [], name
-print(summary['agent_steps'])
+  print(json.load(open('run/summary.json'))['agent_steps'])
 """,
   )
   assert result.returncode == 0, result.stderr
-  assert result.stderr == ''
-  steps = int(result.stdout)  # nothing else is printed
-  assert _expect_stopped(folder, 'run', steps)['agent_steps'] == steps
+  # Nothing else is printed, and nothing at all when the callback stops it.
+  assert result.stderr == 'Stopping with a checkpoint; a second signal kills at once.\n'
+  first, interrupted, steps = result.stdout.splitlines()
+  assert int(first) < int(steps) and interrupted == 'KeyboardInterrupt'
+  assert _expect_stopped(folder, 'run', int(steps))['agent_steps'] == int(steps)
   logged = [json.loads(line) for line in (folder / 'catch_vtrace.jsonl').read_text().splitlines()]
   columns = csv_file.read(folder / 'run' / 'metrics.csv')
   assert [row for row in logged if row != 'closed'] == [
@@ -131,41 +153,17 @@ try:
   seed_acme.train(config, 'run', max_restarts=3, on_log=fail)
 except LookupError as error:
   print(error, len(calls), os.path.exists('run/summary.json'))
+try:
+  seed_acme.train(dataclasses.replace(config, seed=7), 'run')
+except seed_acme.UserError as error:
+  print('refused', 'seed: 1 -> 7' in str(error))
 """,
   )
   assert result.returncode == 0, result.stderr
   lines = result.stdout.splitlines()
-  assert lines[0] == 'Run: run' and lines[-1] == 'no such column 1 True'
+  assert lines[0] == 'Run: run' and lines[-2:] == ['no such column 1 True', 'refused True']
   assert any(' of 1G steps (0%)' in line for line in lines), 'no line of progress'
   _expect_stopped(folder, 'run', 0)  # the first row may come before the first step
-
-
-def test_ctrl_c_ends_the_run_and_then_reaches_the_caller(runs):
-  folder = runs.folder()
-  result = _python(
-    folder,
-    _ENDLESS
-    + """
-import psutil
-
-handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-
-def interrupt(row):
-  if row['updates'] >= 2:
-    os.kill(os.getpid(), signal.SIGINT)
-
-try:
-  seed_acme.train(config, 'run', launch='single_process', progress=False, on_log=interrupt)
-except KeyboardInterrupt:
-  print('KeyboardInterrupt')
-assert handlers == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-print(len(psutil.Process().children(recursive=True)))
-""",
-  )
-  assert result.returncode == 0, result.stderr
-  assert result.stdout.splitlines() == ['KeyboardInterrupt', '0']
-  assert result.stderr == 'Stopping with a checkpoint; a second signal kills at once.\n'
-  _expect_stopped(folder, 'run', 1)
 
 
 @pytest.mark.parametrize('number', [signal.SIGHUP, signal.SIGTERM])
@@ -178,6 +176,22 @@ def test_the_caller_hears_of_the_other_signals_too(tmp_path, number):
   finally:
     signal.signal(number, before)
   assert heard == [number]
+
+
+def test_the_caller_hears_what_failed_and_where(tmp_path):
+  run = run_directory.RunDirectory(tmp_path)
+  failure = {
+    'node': 'single_process',
+    'message': 'RuntimeError: the ball fell off the board',
+    'log': str(run.logs / 'launcher'),
+    'is_user_error': False,
+  }
+  with pytest.raises(seed_acme.TrainingFailed) as failed:
+    from_python._raise_what_ended_it(launches.Outcome(1, {}, failure), run)
+  assert str(failed.value).splitlines() == [
+    'error in single_process: RuntimeError: the ball fell off the board',
+    f'log: {run.logs / "launcher"}',
+  ]
 
 
 def test_wrong_types_are_refused_before_anything_is_made(runs):

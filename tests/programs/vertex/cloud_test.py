@@ -1,5 +1,6 @@
 """Valid values of --cloud.…, and the contents of an image."""
 
+import ast
 import dataclasses
 import pathlib
 import re
@@ -27,15 +28,19 @@ _GOOD = cloud_lib.CloudConfig(project='my-project-123', bucket='gs://my-bucket')
 
 @pytest.mark.slow
 def test_the_tables_are_what_xmanager_can_ask_for():
-  # Takes seconds, which test processes without this test save.
+  # Read, not imported: with its module come all of Google's clients, which takes seconds.
   from xmanager import xm
-  from xmanager import xm_local  # noqa: F401 - before its own parts, which import each other
-  from xmanager.cloud import vertex as xm_vertex
 
-  known = xm_vertex._MACHINE_TYPE_TO_CPU_RAM
+  path = pathlib.Path(xm.__file__).parents[1] / 'cloud' / 'vertex.py'
+  tables = {
+    statement.targets[0].id: eval(ast.unparse(statement.value), {'xm': xm})
+    for statement in ast.parse(path.read_text()).body
+    if isinstance(statement, ast.Assign) and 'MACHINE_TYPE' in ast.unparse(statement.targets[0])
+  }
+  known = tables['_MACHINE_TYPE_TO_CPU_RAM']
   assert {name: (cpu, ram // xm.GiB) for name, (cpu, ram) in known.items()} == cloud_lib.MACHINES
-  with_a100 = xm_vertex._A100_GPUS_TO_MACHINE_TYPE
-  with_l4 = xm_vertex._L4_GPUS_TO_MACHINE_TYPE
+  with_a100 = tables['_A100_GPUS_TO_MACHINE_TYPE']
+  with_l4 = tables['_L4_GPUS_TO_MACHINE_TYPE']
   apart = {name: ('A100', number, 0) for number, name in with_a100.items()}
   apart |= {name: ('L4', number, cpu) for (number, cpu), name in with_l4.items()}
   assert apart == cloud_lib.WITH_ACCELERATORS

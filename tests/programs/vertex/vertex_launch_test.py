@@ -1,7 +1,6 @@
 """Refusals and output of a launch on Vertex AI."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,55 +15,6 @@ from seed_acme.storage import saved_config
 from tests.programs.vertex import launching
 
 pytestmark = pytest.mark.slow
-
-
-def _images(dry_run):
-  """Returns the group of nodes that each pool's image is for."""
-  pools = dry_run.spec()['workerPoolSpecs']
-  return [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools]
-
-
-def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_first(
-  tmp_path, empty_images
-):
-  dry_run = launching.dry_run(
-    tmp_path,
-    *(f'--cloud.{kind}=n1-standard-4' for kind in ('learner', 'replay', 'actors')),
-    '--config.num_actors=1',
-    '--config.replay.separate_process=True',
-  )
-  assert re.findall(r'^Pool (\d): 1 x n1-standard-4: (\w+)', dry_run.stdout, re.M) == [
-    ('0', 'learner'),
-    ('1', 'replay'),
-    ('2', 'actors'),
-  ]
-  assert _images(dry_run) == ['learner', 'replay', 'actor']
-
-
-def test_the_first_learner_host_is_a_pool_and_the_others_are_the_next(tmp_path, empty_images):
-  dry_run = launching.dry_run(
-    tmp_path,
-    '--config.num_learner_hosts=3',
-    '--config.agent.batch_size=24',
-    '--config.replay.queue_size=48',
-    '--config.num_actors=3',
-    '--config.num_evaluation_environments=2',
-  )
-  pools = dry_run.spec()['workerPoolSpecs']
-  assert [pool['replicaCount'] for pool in pools] == ['1', '2', '4']
-  assert [pool['machineSpec']['machineType'] for pool in pools] == [
-    'n1-standard-8',
-    'n1-standard-8',
-    'n1-standard-4',
-  ]
-  assert _images(dry_run) == ['learner', 'learners', 'actor']
-  for text in (
-    'Pool 0: 1 x n1-standard-8: learner\n',
-    'Pool 1: 2 x n1-standard-8: learner hosts 1 ... 2\n',
-    'Pool 2: 4 x n1-standard-4: actors, 32 environments each, 96 in all',
-    'quota [not checked]: cpus >= 40',
-  ):
-    assert text in dry_run.stdout
 
 
 def _error(capsys, tmp_path, monkeypatch, *arguments):
@@ -95,14 +45,6 @@ def _error(capsys, tmp_path, monkeypatch, *arguments):
 )
 def test_wrong_input_is_one_line(capsys, tmp_path, monkeypatch, arguments, expected):
   assert expected in _error(capsys, tmp_path, monkeypatch, *arguments)
-
-
-def test_a_folder_with_files_is_not_written_into(capsys, tmp_path, monkeypatch):
-  (tmp_path / 'mine').write_text('')
-  monkeypatch.chdir(tmp_path)
-  assert cli.main([*launching.VERTEX, *launching.CLOUD, '--dry_run', f'--out={tmp_path}']) == 2
-  assert 'is there already' in capsys.readouterr().err
-  assert [path.name for path in tmp_path.iterdir()] == ['mine']
 
 
 def test_without_credentials_nothing_is_launched(capsys, tmp_path, monkeypatch):

@@ -128,8 +128,13 @@ def _played(config, run_dir):
   return tree.map_structure(np.array, steps)
 
 
-def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, tmp_path):
-  played = {name: _played(config, run_dir) for name, (config, run_dir, _) in runs.items()}
+@pytest.fixture(scope='module', name='played')
+def _all_played(runs):
+  """Returns {name: what `_played` returns}."""
+  return {name: _played(config, run_dir) for name, (config, run_dir, _) in runs.items()}
+
+
+def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, played, tmp_path):
   for name, steps in played.items():  # otherwise any function would do
     actions = [step['action'].tobytes() for step in steps]
     assert len(set(actions)) > 1, f'{name} always does the same'
@@ -148,13 +153,13 @@ def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, tmp_pa
 
 
 @pytest.mark.parametrize('name', ['r2d2', 'dict_observation'])
-def test_the_signatures_take_and_give_named_tensors(name, runs):
+def test_the_signatures_take_and_give_named_tensors(name, runs, played):
   """The table in the README has exactly these names."""
-  config, run_dir, folder = runs[name]
+  config, _, folder = runs[name]
   loaded = tf.saved_model.load(str(folder))
   signature = loaded.signatures['step']
   state = loaded.signatures['initial_state'](batch_size=tf.constant(_ROWS))
-  for step in _played(config, run_dir)[:8]:
+  for step in played[name][:8]:
     observation = step['observation']
     given = (
       {f'observation_{key}': value for key, value in observation.items()}

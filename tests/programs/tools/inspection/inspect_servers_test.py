@@ -140,17 +140,9 @@ def server_process():
 
 
 @pytest.mark.processes
-def test_watching_ends_quietly_with_ctrl_c_and_says_when_the_server_is_gone(
-  runs, until, server_process
-):
+def test_watching_says_when_the_server_is_gone(runs, until, server_process):
   process, address = server_process
-  stopped = runs.start('inspect', f'--server={address}', '--watch=0.2')
   run = runs.start('inspect', f'--server={address}', '--watch=0.2', '--json')
-  until(lambda: stopped.stdout.count('q: 0 of 3 items') >= 2 or stopped.check_runs(), 'two blocks')
-  stopped.process.send_signal(signal.SIGINT)
-  assert stopped.wait() == 130
-  assert stopped.stderr == ''
-  assert '\x1b' not in stopped.stdout  # standard output is no terminal
   until(lambda: len(run.stdout.splitlines()) >= 3 or run.check_runs(), 'three records')
   process.kill()
   assert run.wait() == 1
@@ -161,25 +153,39 @@ def test_watching_ends_quietly_with_ctrl_c_and_says_when_the_server_is_gone(
 
 
 @pytest.mark.processes
-def test_a_live_run_and_the_same_when_it_has_ended(runs, inspect, one_json):
+def test_a_live_run_and_the_same_when_a_kill_of_its_launcher_has_ended_it(
+  runs, until, inspect, one_json
+):
   folder = runs.folder()
-  trained = runs.train(runs.endless, folder=folder)
+  slow = '--config.environment.id=drill_slow:Slow'
+  trained = runs.train(runs.endless, slow, folder=folder)
   trained.wait_for_updates(3)
-  looked = runs.start('inspect', '--run_dir=run', '--json', folder=folder)
-  assert looked.wait() == 0, looked.stderr
-  assert looked.stderr == ''
-  tables = one_json(looked.stdout)['tables']
+  # Watching ends quietly with Ctrl-C.
+  watched = runs.start('inspect', '--run_dir=run', '--watch=0.2', folder=folder)
+  until(lambda: watched.stdout.count('mirror: ') >= 2 or watched.check_runs(), 'two blocks')
+  watched.process.send_signal(signal.SIGINT)
+  assert watched.wait() == 130
+  assert watched.stderr == ''
+  assert '\x1b' not in watched.stdout  # standard output is no terminal
+  run_dir = str(trained.run_dir.path)
+  # Long enough for several items, one of which comes every half second.
+  tables = one_json(inspect(run_dir=run_dir, interval=3.0, json=True))['tables']
   assert tables['unrolls']['inserts_per_s'] > 0
   assert tables['mirror']['size'] >= 1
   leaves = {leaf['name'] for leaf in tables['unrolls']['signature']}
   assert {'inputs/reward', 'outputs/action', 'policy_version'} <= leaves
-  run_dir = str(trained.run_dir.path)
   with pytest.raises(types.UserError, match='has no items to draw'):
     inspect(run_dir=run_dir, sample=1, table='unrolls', consume=True)
   record = one_json(inspect(run_dir=run_dir, sample=1, save='items', json=True))
   assert record['table'] == 'mirror'
   assert record['items'][0]['leaves']['policy_version']['shape'] == [8, 10]
-  trained.process.send_signal(signal.SIGINT)
-  assert trained.wait() == 130
+  trained.wait_for_node('launcher').kill()
+  assert trained.wait() == 1
+  assert trained.nodes() == []
+  assert trained.stderr.splitlines()[-2:] == [
+    'error in launcher: the process was lost: killed by SIGKILL',
+    f'log: {trained.run_dir.logs / "launcher"}',
+  ]
+  assert trained.summary()['status'] == 'failed'
   with pytest.raises(types.UserError, match='has ended'):
     inspect(run_dir=run_dir)

@@ -25,6 +25,14 @@ def _run(tmp_path_factory):
   return packed.make(tmp_path_factory.mktemp('runs') / 'mine')
 
 
+@pytest.fixture(scope='module', name='unlogged')
+def _unlogged(tmp_path_factory):
+  """A run without a log, of which no plot is drawn: that takes a second."""
+  run = packed.make(tmp_path_factory.mktemp('runs') / 'unlogged')
+  run.metrics.unlink()
+  return run
+
+
 @pytest.fixture(name='pack')
 def _pack(tmp_path, capsys):
   """`pack(run, *arguments)`: packs without playing; returns the zip, and the output."""
@@ -46,7 +54,7 @@ def _refusal(capsys, *arguments):
 
 
 @pytest.mark.slow
-def test_the_zip_holds_what_it_takes_and_the_record_says_what_it_is(run, pack):
+def test_the_zip_holds_what_it_takes_and_record_and_card_say_what_it_is(run, pack):
   archive, said = pack(run, '--licence=CC-BY-4.0', '--json')
   assert set(archive.namelist()) == {
     'pack.json',
@@ -72,10 +80,7 @@ def test_the_zip_holds_what_it_takes_and_the_record_says_what_it_is(run, pack):
   assert {'seed_acme', 'python', 'tensorflow', 'dm-sonnet', 'dm-reverb'} <= set(record['stack'])
   assert archive.read('plot.png').startswith(b'\x89PNG')
 
-
-@pytest.mark.slow
-def test_the_card_is_for_people_and_its_head_for_hubs(run, pack):
-  archive, _ = pack(run, '--licence=CC-BY-4.0')
+  # The card is for people, and its head for hubs.
   card = archive.read('README.md').decode()
   _, head, body = card.split('---\n', 2)
   assert yaml.safe_load(head) == {
@@ -94,18 +99,19 @@ def test_the_card_is_for_people_and_its_head_for_hubs(run, pack):
 @pytest.mark.slow
 def test_a_run_that_played_little_has_a_card_that_says_so(tmp_path, pack):
   few = packed.make(tmp_path / 'few', evaluation=[])
-  score = json.loads(pack(few)[0].read('pack.json'))['score']
-  assert (score['of'], score['episodes'], score['return_standard_error']) == ('training', 1, None)
-  assert 'licence | not stated' in zipfile.ZipFile(tmp_path / 'out.zip').read('README.md').decode()
   few.metrics.unlink()
-  archive, said = pack(few, name='other.zip')
+  archive, said = pack(few)
+  score = json.loads(archive.read('pack.json'))['score']
+  assert (score['of'], score['episodes'], score['return_standard_error']) == ('training', 1, None)
+  card = archive.read('README.md').decode()
+  assert 'licence | not stated' in card
   assert 'plot.png' not in archive.namelist()
-  assert 'plot.png' not in archive.read('README.md').decode() and said.err == ''
+  assert 'plot.png' not in card and said.err == ''
 
 
 @pytest.mark.slow
-def test_the_checkpoint_that_is_chosen_is_packed(run, pack):
-  archive, said = pack(run, '--checkpoint=best')
+def test_the_checkpoint_that_is_chosen_is_packed(unlogged, pack):
+  archive, said = pack(unlogged, '--checkpoint=best')
   assert f'checkpoints/{3:012d}/arrays.npz' in archive.namelist()
   assert 'the checkpoint at 3,000 steps' in said.out
   assert len([name for name in archive.namelist() if name.endswith('.npz')]) == 1
@@ -114,6 +120,7 @@ def test_the_checkpoint_that_is_chosen_is_packed(run, pack):
 @pytest.mark.slow
 def test_a_video_is_packed_the_newest_of_the_run_or_the_one_that_is_given(tmp_path, pack):
   run = packed.make(tmp_path / 'filmed')
+  run.metrics.unlink()  # no plot, which takes a second
   (run.path / 'videos').mkdir()
   (run.path / 'videos' / 'step_100.mp4').write_bytes(b'film')
   archive, _ = pack(run)
@@ -153,6 +160,7 @@ def test_code_of_ones_own_is_named_and_never_imported_unasked(tmp_path, pack, ca
   (tmp_path / 'corridor_of_mine.py').write_text('raise SystemExit("imported")')
   monkeypatch.syspath_prepend(tmp_path)
   run = packed.make(tmp_path / 'own', environment='corridor_of_mine:make')
+  run.metrics.unlink()  # no plot, which takes a second
   archive, _ = pack(run)
   assert json.loads(archive.read('pack.json'))['code'] == ['corridor_of_mine:make']
   card = archive.read('README.md').decode()

@@ -23,7 +23,7 @@ from seed_acme.storage import saved_config
 pytestmark = pytest.mark.slow
 
 _GRID = '--grid=agent.optimizer.learning_rate=1e-3,1e-2'
-_STEPS = 12_000  # so many that both runs of a pair are still running when they are stopped
+_STEPS = 4_000  # for slow environments half a minute, more than a run is ahead of another
 _HANG_S = 450.0  # two runs at a time; half a minute on an idle machine
 
 
@@ -61,23 +61,29 @@ class Drill(NamedTuple):
 
 @pytest.fixture(scope='module')
 def drill(runs, until):
+  folder = runs.folder()
+  hurry = folder / 'hurry'
   arguments = (
     '--search=agent.optimizer.learning_rate=1e-4..1e-2:log',
     '--trials=2',
     f'--config.total_steps={_STEPS}',
+    '--config.environment.id=drill_slow:Slow',
+    '--config.environment.settings',
+    *('step_s', '0.1', 'hurry', str(hurry)),
   )
-  stopped = _sweep(runs, runs.folder(), *arguments, '--jobs=2')
+  stopped = _sweep(runs, folder, *arguments, '--jobs=2')
   updates = lambda: [status['updates'] for status in _statuses(stopped)]
   _wait(stopped, until, lambda: len(updates()) == 2 and all(updates()), 'updates of two trials')
   os.killpg(stopped.process.pid, signal.SIGINT)
   assert stopped.wait() == 130, stopped.stderr
   statuses, before = _statuses(stopped), updates()
 
-  killed = _sweep(runs, stopped.folder, *arguments, '--jobs=1')
+  killed = _sweep(runs, folder, *arguments, '--jobs=1')
   _wait(killed, until, lambda: sum(updates()) > sum(before), 'an update')
   killed.process.kill()
   killed.process.wait()
   until(lambda: not killed.nodes(), 'the end of all processes', 30)
+  hurry.touch()
   return Drill(stopped, statuses, arguments)
 
 
@@ -93,11 +99,12 @@ class TestInterruptedSearch:
     assert 'Stopping with checkpoints' in run.stdout
     assert run.stdout.count('Stopped learning_rate') == 2
     assert run.stdout.splitlines()[-1].startswith('Resume: ')
-    assert run.stdout.splitlines()[-1].endswith('sweep --out=out --jobs=2')
+    assert run.stdout.splitlines()[-1].endswith('sweep --out=out --jobs=2 --trust_run_dir')
     assert [status['status'] for status in drill.statuses] == ['stopped'] * 2
 
   def test_the_command_that_it_prints_finishes_its_trials_and_they_stay(self, drill, runs, digest):
-    run = runs.start('sweep', '--out=out', '--jobs=2', folder=drill.stopped.folder)
+    resume = ('sweep', '--out=out', '--jobs=2', '--trust_run_dir')
+    run = runs.start(*resume, folder=drill.stopped.folder)
     assert run.wait(_HANG_S) == 0, run.stdout + run.stderr
     assert run.stderr == '' and run.nodes() == []
     assert run.stdout.count('Resumed learning_rate=') == 2

@@ -16,7 +16,8 @@ _RATE = 'agent.optimizer.learning_rate'
 
 
 def _plan(*grids, num_seeds=2, saved=None, base=_BASE):
-  return sweep_plan.make(base, sweep_grid.parse(grids, base), num_seeds, saved)
+  """grids: products as `sweep_grid.parse` returns them, because parsing takes long."""
+  return sweep_plan.make(base, grids, num_seeds, saved)
 
 
 def _slugs(plan):
@@ -25,7 +26,7 @@ def _slugs(plan):
 
 @pytest.mark.slow
 def test_a_grid_is_a_product_and_several_are_a_union():
-  plan = _plan(f'{_RATE}=1e-3,1e-4 agent.lambda_=0.9,0.95', 'agent.discount=0.9')
+  plan = _plan({_RATE: (1e-3, 1e-4), 'agent.lambda_': (0.9, 0.95)}, {'agent.discount': (0.9,)})
   assert [combination.settings for combination in plan.combinations] == [
     {_RATE: 0.001, 'agent.lambda_': 0.9},
     {_RATE: 0.001, 'agent.lambda_': 0.95},
@@ -49,7 +50,8 @@ def test_without_a_grid_the_configuration_itself_is_run():
 @pytest.mark.slow
 def test_the_same_configuration_is_run_once_however_it_is_written():
   assert (_BASE.agent.lambda_, _BASE.agent.discount) == (1.0, 0.99)
-  plan = _plan('agent.lambda_=1,0.9', 'agent.discount=0.99,0.9')
+  grids = ['agent.lambda_=1,0.9', 'agent.discount=0.99,0.9']
+  plan = _plan(*sweep_grid.parse(grids, _BASE))
   assert [combination.settings for combination in plan.combinations] == [
     {'agent.lambda_': 1.0, 'agent.discount': 0.99},
     {'agent.lambda_': 0.9},
@@ -59,7 +61,7 @@ def test_the_same_configuration_is_run_once_however_it_is_written():
 
 def test_runs_go_seed_by_seed_each_into_a_folder_of_its_own():
   base = dataclasses.replace(_BASE, seed=5)
-  runs = _plan('agent.lambda_=0.9,0.8', num_seeds=3, base=base).runs(pathlib.Path('out'))
+  runs = _plan({'agent.lambda_': (0.9, 0.8)}, num_seeds=3, base=base).runs(pathlib.Path('out'))
   assert [(run.seed, run.config.seed, run.config.agent.lambda_) for run in runs] == [
     (seed, seed, lambda_) for seed in (5, 6, 7) for lambda_ in (0.9, 0.8)
   ]
@@ -74,12 +76,18 @@ def test_runs_go_seed_by_seed_each_into_a_folder_of_its_own():
   'grid, slugs',
   [
     (
-      f'{_RATE}=1e-3 network.mlp_sizes=[64,64],[]',
+      {_RATE: (1e-3,), 'network.mlp_sizes': ((64, 64), ())},
       ['learning_rate=0.001,mlp_sizes=64-64', 'learning_rate=0.001,mlp_sizes=empty'],
     ),
-    ('environment.id=catch,gymnasium:CartPole-v1', ['id=catch', 'id=gymnasium-CartPole-v1']),
-    ('agent.batch_size=8 inference.batch_size=16', ['agent.batch_size=8,inference.batch_size=16']),
-    ('agent.entropy.threshold=None,0.5', ['entropy.threshold=None', 'entropy.threshold=0.5']),
+    (
+      {'environment.id': ('catch', 'gymnasium:CartPole-v1')},
+      ['id=catch', 'id=gymnasium-CartPole-v1'],
+    ),
+    (
+      {'agent.batch_size': (8,), 'inference.batch_size': (16,)},
+      ['agent.batch_size=8,inference.batch_size=16'],
+    ),
+    ({'agent.entropy.threshold': (None, 0.5)}, ['entropy.threshold=None', 'entropy.threshold=0.5']),
   ],
 )
 def test_folders_are_named_after_the_settings(grid, slugs):
@@ -90,12 +98,12 @@ def test_folders_are_named_after_the_settings(grid, slugs):
 @pytest.mark.parametrize(
   'grid, slugs',
   [
-    ('agent.entropy.weight=0,0.01', ['entropy.weight=0.0', 'entropy.weight=0.01']),
+    ({'agent.entropy.weight': (0.0, 0.01)}, ['entropy.weight=0.0', 'entropy.weight=0.01']),
     (
-      'agent.values.statistics=none,ema agent.num_epochs=3',
+      {'agent.values.statistics': ('none', 'ema'), 'agent.num_epochs': (3,)},
       ['values.statistics=none,num_epochs=3', 'values.statistics=ema,num_epochs=3'],
     ),
-    ('agent.batch_size=16', ['agent.batch_size=16']),
+    ({'agent.batch_size': (16,)}, ['agent.batch_size=16']),
   ],
 )
 def test_a_name_that_several_records_have_is_told_with_its_record(grid, slugs):
@@ -123,8 +131,11 @@ def test_folder_names_are_unique_short_and_stable():
   'grids',
   [
     (),
-    (f'{_RATE}=1e-3,1e-4 network.mlp_sizes=[64,64],[]', 'agent.entropy.threshold=None,0.5'),
-    ('environment.settings=[rows,5],[]',),
+    (
+      {_RATE: (1e-3, 1e-4), 'network.mlp_sizes': ((64, 64), ())},
+      {'agent.entropy.threshold': (None, 0.5)},
+    ),
+    ({'environment.settings': ({'rows': 5}, {})},),
   ],
 )
 def test_a_saved_plan_is_read_back(tmp_path, grids):
@@ -137,9 +148,10 @@ def test_a_saved_plan_is_read_back(tmp_path, grids):
 
 @pytest.mark.slow
 def test_more_values_seeds_fields_and_steps_extend_a_sweep_and_keep_its_folders():
-  old = _plan(f'{_RATE}=1e-3,1e-4')
+  old = _plan({_RATE: (1e-3, 1e-4)})
   longer = dataclasses.replace(_BASE, total_steps=2 * _BASE.total_steps)
-  new = _plan(f'agent.lambda_=1,0.9 {_RATE}=1e-4,1e-3,1e-2', num_seeds=3, saved=old, base=longer)
+  wider = {'agent.lambda_': (1.0, 0.9), _RATE: (1e-4, 1e-3, 1e-2)}
+  new = _plan(wider, num_seeds=3, saved=old, base=longer)
   by_settings = {tuple(c.settings.values()): c.slug for c in new.combinations}
   assert len(by_settings) == 6
   assert by_settings[1.0, 0.001] == 'learning_rate=0.001'
@@ -151,16 +163,16 @@ def test_more_values_seeds_fields_and_steps_extend_a_sweep_and_keep_its_folders(
 @pytest.mark.parametrize(
   'grid, num_seeds, changes, words',
   [
-    (f'{_RATE}=1e-3', 2, {}, ['lacks', 'learning_rate=0.0001', '--grid']),
-    ('agent.lambda_=0.9', 2, {}, ['lacks', '2']),
-    (f'{_RATE}=1e-3,1e-4', 1, {}, ['2 seeds', '--seeds (1)']),
-    (f'{_RATE}=1e-3,1e-4', 2, {'seed': 3}, ['seed: 1 -> 3', '--out']),
-    (f'{_RATE}=1e-3,1e-4', 2, {'total_steps': 9}, ['total_steps: 300000 -> 9']),
-    (f'{_RATE}=1e-3,1e-4', 2, {'environments_per_actor': 8}, ['environments_per_actor: 32 -> 8']),
+    ({_RATE: (1e-3,)}, 2, {}, ['lacks', 'learning_rate=0.0001', '--grid']),
+    ({'agent.lambda_': (0.9,)}, 2, {}, ['lacks', '2']),
+    ({_RATE: (1e-3, 1e-4)}, 1, {}, ['2 seeds', '--seeds (1)']),
+    ({_RATE: (1e-3, 1e-4)}, 2, {'seed': 3}, ['seed: 1 -> 3', '--out']),
+    ({_RATE: (1e-3, 1e-4)}, 2, {'total_steps': 9}, ['total_steps: 300000 -> 9']),
+    ({_RATE: (1e-3, 1e-4)}, 2, {'environments_per_actor': 8}, ['environments_per_actor: 32 -> 8']),
   ],
 )
 def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words):
-  old = _plan(f'{_RATE}=1e-3,1e-4')
+  old = _plan({_RATE: (1e-3, 1e-4)})
   with pytest.raises(types.UserError) as caught:
     _plan(grid, num_seeds=num_seeds, saved=old, base=dataclasses.replace(_BASE, **changes))
   assert '\n' not in str(caught.value)
@@ -171,9 +183,13 @@ def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words
 @pytest.mark.parametrize(
   'grid, num_seeds, words',
   [
-    ('agent.batch_size=16,12', 2, ['batch_size=12: agent.batch_size (12)', 'unrolls_per_item (8)']),
-    ('environment.id=catch,catsh', 2, ['id=catsh', 'near: catch']),
-    ('agent.lambda_=1', 20_000, ['20,000 runs', '10,000']),
+    (
+      {'agent.batch_size': (16, 12)},
+      2,
+      ['batch_size=12: agent.batch_size (12)', 'unrolls_per_item (8)'],
+    ),
+    ({'environment.id': ('catch', 'catsh')}, 2, ['id=catsh', 'near: catch']),
+    ({'agent.lambda_': (1.0,)}, 20_000, ['20,000 runs', '10,000']),
   ],
 )
 def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds, words):
@@ -187,12 +203,15 @@ def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds
 @pytest.mark.parametrize(
   'grid, words',
   [
-    ('network.core=none,lstm', ['core=lstm: ', "agent.minibatch_of ('transitions')"]),
+    ({'network.core': ('none', 'lstm')}, ['core=lstm: ', "agent.minibatch_of ('transitions')"]),
     (
-      'agent.keep_advantages=all,top_half agent.policy_loss=ppo,vmpo',
+      {'agent.keep_advantages': ('all', 'top_half'), 'agent.policy_loss': ('ppo', 'vmpo')},
       ['keep_advantages=top_half, policy_loss=vmpo: ', "must be 'all'"],
     ),
-    ('agent.action_distribution=tanh_normal,deterministic_tanh', ['deterministic_tanh: ']),
+    (
+      {'agent.action_distribution': ('tanh_normal', 'deterministic_tanh')},
+      ['deterministic_tanh: '],
+    ),
   ],
 )
 def test_combinations_of_the_on_policy_agent_that_cannot_run_are_told(grid, words):
@@ -213,7 +232,7 @@ def test_combinations_of_the_on_policy_agent_that_cannot_run_are_told(grid, word
   ],
 )
 def test_a_damaged_plan_is_a_user_error(tmp_path, change, words):
-  sweep_plan.save(_plan('agent.lambda_=1'), tmp_path)
+  sweep_plan.save(_plan({'agent.lambda_': (1.0,)}), tmp_path)
   path = tmp_path / sweep_plan.FILE
   path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
   with pytest.raises(types.UserError) as caught:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 _BASE = registry.load('catch_vtrace')
 _STEPS = _BASE.total_steps
-_GRID = 'agent.lambda_=0.9,0.95 network.mlp_sizes=[64,64],[8]'
+_GRID = {'agent.lambda_': (0.9, 0.95), 'network.mlp_sizes': ((64, 64), (8,))}
 
 
 def _finish(run, mean_return, evaluation_return=None, status='finished', agent_steps=_STEPS):
@@ -50,9 +50,9 @@ def _finish(run, mean_return, evaluation_return=None, status='finished', agent_s
   logger.close()
 
 
-@pytest.fixture(name='plan')
+@pytest.fixture(name='plan', scope='module')
 def _plan():
-  return sweep_plan.make(_BASE, sweep_grid.parse([_GRID], _BASE), 3)
+  return sweep_plan.make(_BASE, [_GRID], 3)
 
 
 def _read(plan, out, failures=None):
@@ -192,11 +192,11 @@ def test_a_field_is_shown_by_the_combinations_whose_grid_has_it_numbers_by_size(
   tmp_path, monkeypatch
 ):
   grids = [
-    'agent.lambda_=0.95,0.9 agent.entropy.threshold=None,0.5',
-    'agent.discount=0.9,0.8',
-    'agent.kl_cost=0.1',
+    {'agent.lambda_': (0.95, 0.9), 'agent.entropy.threshold': (None, 0.5)},
+    {'agent.discount': (0.9, 0.8)},
+    {'agent.kl_cost': (0.1,)},
   ]
-  plan = sweep_plan.make(_BASE, sweep_grid.parse(grids, _BASE), 1)
+  plan = sweep_plan.make(_BASE, grids, 1)
   for i, run in enumerate(plan.runs(tmp_path)):
     _finish(run, float(i))
   panels = _drawn('draw_settings', _read(plan, tmp_path), monkeypatch)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import sqlite3
 import sys
 
@@ -15,7 +16,6 @@ from seed_acme.loggers import csv_file
 from seed_acme.programs import cli
 from seed_acme.programs.tools.reports import sweep_plot
 from seed_acme.programs.tools.sweep import figures as sweep_figures
-from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
 from seed_acme.programs.tools.sweep import search as sweep_search
@@ -32,8 +32,14 @@ _SPACE = f'{_RATE}=1e-5..1e-2:log network.mlp_sizes=[64,64],[8] agent.unroll_len
 _ENDED = optuna.trial.TrialState
 
 
+@functools.cache
+def _parsed(space):
+  """Parses a space once: it takes most of a second, and `search_space_test.py` has its tests."""
+  return search_space.parse(space, _BASE)
+
+
 def _plan(num_trials=8, num_seeds=1, space=_SPACE, saved=None, base=_BASE):
-  search = sweep_plan.Search(search_space.parse(space, base), num_trials)
+  search = sweep_plan.Search(_parsed(space), num_trials)
   return sweep_plan.make_search(base, search, num_seeds, saved)
 
 
@@ -44,8 +50,11 @@ def _search(out, plan=None):
   return sweep_search.Search(plan, out, lambda drawn: sweep_plan.save(drawn, out))
 
 
-def _write(run, share, value, status='running', column='episode/return_last_100'):
-  """Writes the files of a run at this share of its budget, with a constant return."""
+def _write(run, share, value, status='running', column='episode/return_last_100', has_curve=True):
+  """Writes the files of a run at this share of its budget, with a constant return.
+
+  has_curve: False leaves out the log, so that the run's return at its end is all that is told.
+  """
   run_directory.create(run.run_dir.path)
   saved_config.save(run.config, run.run_dir.config)
   steps = int(share * run.config.total_steps)
@@ -59,6 +68,8 @@ def _write(run, share, value, status='running', column='episode/return_last_100'
   local.write_json(run.run_dir.status, record)
   if status == 'finished':
     local.write_json(run.run_dir.summary, record)
+  if not has_curve:
+    return
   run.run_dir.metrics.unlink(missing_ok=True)
   logger = csv_file.CsvLogger(run.run_dir.metrics)
   for i in range(0, round(100 * share) + 1, 5):
@@ -96,23 +107,23 @@ def test_every_trial_is_a_combination_within_the_space_and_all_are_told(tmp_path
   assert set(trials[0].intermediate_values) == set(range(5, 100, 5))
 
 
-def _all_drawn(out, num_trials, restarts):
+def _all_drawn(out, num_trials, restarts=()):
   search = _search(out, _plan(num_trials))
   drawn = []
   for i in range(num_trials):
-    if restarts:
+    if i in restarts:
       search = _search(out)
     run = search.next()
     drawn.append(run.combination.settings)
-    _finish(search, run, 0.1 * i)
+    _finish(search, run, 0.1 * i, has_curve=False)
   return drawn
 
 
-def test_a_search_that_is_started_anew_each_time_draws_what_one_that_is_not_draws(tmp_path):
+def test_a_search_that_is_started_anew_draws_what_one_that_is_not_draws(tmp_path):
   (tmp_path / 'a').mkdir()
   (tmp_path / 'b').mkdir()
-  drawn = _all_drawn(tmp_path / 'a', 12, restarts=False)  # ten at random, the others by TPE
-  assert drawn == _all_drawn(tmp_path / 'b', 12, restarts=True)
+  drawn = _all_drawn(tmp_path / 'a', 12)  # ten at random, the others by TPE
+  assert drawn == _all_drawn(tmp_path / 'b', 12, restarts=(1, 2, 5, 10, 11))
   assert len({str(settings) for settings in drawn}) == 12
 
 
@@ -214,8 +225,8 @@ def test_a_search_is_for_the_evaluation_where_there_is_one(tmp_path):
 @pytest.mark.parametrize('what_is_there', ['a grid', 'a search without its database'])
 def test_curves_that_are_there_become_trials(tmp_path, what_is_there):
   if what_is_there == 'a grid':
-    grid = f'{_RATE}=1e-3,1e-4 agent.unroll_length=10,99'  # 99 is outside the space
-    plan = sweep_plan.make(_BASE, sweep_grid.parse([grid], _BASE), 1)
+    grid = {_RATE: (1e-3, 1e-4), 'agent.unroll_length': (10, 99)}  # 99 is outside the space
+    plan = sweep_plan.make(_BASE, [grid], 1)
     for i, run in enumerate(plan.runs(tmp_path)):
       _write(run, 1.0, float(i), 'finished')
     sweep_plan.save(plan, tmp_path)
@@ -237,9 +248,8 @@ def test_curves_that_are_there_become_trials(tmp_path, what_is_there):
 
 
 def test_ranges_are_axes_of_numbers_in_the_figure(tmp_path, monkeypatch):
-  space = f'{_RATE}=1e-5..1e-2:log agent.unroll_length=5..20 network.mlp_sizes=[64,64],[8]'
-  search = _search(tmp_path, _plan(5, space=space))
-  for i in range(5):
+  search = _search(tmp_path, _plan(4))
+  for i in range(4):
     _finish(search, search.next(), float(i))
   results = sweep_results.read(search.plan, tmp_path, {})
   scales = {}
@@ -250,6 +260,8 @@ def test_ranges_are_axes_of_numbers_in_the_figure(tmp_path, monkeypatch):
     return draw(panels, out)
 
   monkeypatch.setattr(sweep_plot, 'draw_settings', note_and_draw)
+  # `results_test.py` has the figure of curves.
+  monkeypatch.setattr(sweep_plot, 'draw_curves', lambda *arguments: arguments[-1].touch())
   assert tmp_path / 'settings.png' in sweep_figures.write(results, pytest.fail)
   assert (scales['learning_rate'], scales['unroll_length']) == ('log', 'linear')
   assert scales.get('mlp_sizes', '') == ''
