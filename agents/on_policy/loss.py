@@ -6,6 +6,7 @@ import functools
 from typing import NamedTuple
 
 import tensorflow as tf
+import tree
 
 from seed_acme import types
 from seed_acme.agents.on_policy import algorithm as algorithm_lib
@@ -53,7 +54,8 @@ class Networks(NamedTuple):
 class Forward(NamedTuple):
   """Outputs of policy and behaviour for the steps of a minibatch, `[...]` each, params `[..., P]`.
 
-  all_values: for unrolls `[T+1, M]`, with the values of the last rows; otherwise `values`.
+  all_values: for unrolls `[T+1, M]`, with the values of the last rows, which have no gradient;
+    otherwise `values`.
   penalties: x of each penalty, by name.
   """
 
@@ -122,11 +124,16 @@ def forward(
   """Runs the network on transitions, whose mask is `[M]`, or on unrolls, whose mask is `[T, M]`."""
   network, distribution = networks.acting, networks.acting.distribution
   if minibatch.mask.shape.rank == 1:
-    prediction, _ = network(minibatch.inputs, minibatch.initial_state)
-    params, values = prediction
+    (params, values), _ = network(minibatch.inputs, minibatch.initial_state)
+    all_values = values
   else:
-    prediction, _ = network.unroll(minibatch.inputs, minibatch.initial_state)
-    params, values = prediction.policy_params[:-1], prediction.value[:-1]
+    acted = tree.map_structure(lambda x: x[:-1], minibatch.inputs)
+    last = tree.map_structure(lambda x: x[-1], minibatch.inputs)
+    (params, values), state = network.unroll(acted, minibatch.initial_state)
+    # The rows after the last actions only say what to bootstrap from. Values are bootstrapped from
+    # without a gradient, so these rows need no backward pass.
+    bootstrap, _ = network(last, state)
+    all_values = tf.concat([values, tf.stop_gradient(bootstrap.value)[tf.newaxis]], axis=0)
   # Masked rows may hold any stored value; 0 keeps it out of the gradients.
   behaviour_params = tf.stop_gradient(
     transitions_lib.select(minibatch.mask[..., tf.newaxis], minibatch.behaviour_params)
@@ -134,7 +141,7 @@ def forward(
   log_prob = distribution.log_prob(params, minibatch.actions)
   log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
   x = penalties_lib.quantities(distribution, params, behaviour_params, algorithm.penalties)
-  return Forward(params, behaviour_params, log_prob, log_ratio, values, prediction.value, x)
+  return Forward(params, behaviour_params, log_prob, log_ratio, values, all_values, x)
 
 
 def estimate(

@@ -140,13 +140,13 @@ def _backward(
     d_projected.append(d_gates)
     d_hidden = tf.matmul(d_gates, w_h, transpose_b=True)
     d_hidden, d_cell = cores.reset_state(step.is_first, (d_hidden, d_cell))
-  d_projected.reverse()
+  stacked = tf.stack(d_projected[::-1])
   d_w_h = tf.matmul(
     tf.concat([step.hidden_in for step in steps], axis=0),
-    tf.concat(d_projected, axis=0),
+    tf.reshape(stacked, [-1, w_h.shape[1]]),
     transpose_a=True,
   )
-  return tf.stack(d_projected), d_hidden, d_cell, d_w_h
+  return stacked, d_hidden, d_cell, d_w_h
 
 
 def _gate_gradients(

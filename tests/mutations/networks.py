@@ -69,8 +69,8 @@ MUTATIONS = (
   record.Mutation(
     name='lstm_backward_in_time_order',
     file='seed_acme/networks/lstm.py',
-    old='  d_projected.reverse()\n',
-    new='',
+    old='tf.stack(d_projected[::-1])',
+    new='tf.stack(d_projected)',
     tests='tests/networks/cores_test.py::test_lstm_gradients_equal_automatic_differentiation',
     fault='gradients of rows come out in the reverse order of time',
   ),

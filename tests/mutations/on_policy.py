@@ -40,6 +40,14 @@ MUTATIONS = (
     fault='mu/pi stands for pi/mu',
   ),
   record.Mutation(
+    name='bootstrap_from_the_first_state',
+    file='agents/on_policy/loss.py',
+    old='bootstrap, _ = network(last, state)',
+    new='bootstrap, _ = network(last, minibatch.initial_state)',
+    tests='tests/agents/on_policy/vtrace_preset_test.py::test_equals_a_slow_loop_over_transitions',
+    fault='the value to bootstrap from has forgotten the unroll',
+  ),
+  record.Mutation(
     name='value_cost_left_out',
     file='agents/on_policy/loss.py',
     old="'loss/value': algorithm.value_cost * value,",

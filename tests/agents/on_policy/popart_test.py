@@ -47,7 +47,11 @@ class _Plain:
   values = None
 
   def __init__(self, network):
+    self._network = network
     self.unroll, self.distribution = network.unroll, network.distribution
+
+  def __call__(self, inputs, state):
+    return self._network(inputs, state)
 
   def normalized_value(self, value):
     return value
@@ -59,6 +63,7 @@ class _Plain:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'order, compensates',
   [('statistics_first', True), ('targets_first', True), ('targets_first', False)],
@@ -111,6 +116,7 @@ def test_without_compensation_they_move_with_the_statistics(make):
   assert np.abs(expected - before).max() > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('of', ['transitions', 'unrolls'])
 def test_the_value_loss_is_in_normalised_units(of, make, gradients):
   """Its gradient with respect to the last bias is also that of the network's own output."""
