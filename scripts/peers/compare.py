@@ -96,7 +96,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     'threads': threads,
     'versions': versions,
     'rounds': rounds,
-    **summary(rounds, work.ours[0].name),
+    **summary(rounds, [ours.name for ours in work.ours]),
   }
 
 
@@ -152,8 +152,9 @@ def load(name: str) -> config_lib.ExperimentConfig:
   return registry.load(str(_HERE / name) if name.endswith('.py') else name)
 
 
-def summary(rounds: Sequence[Round], ours: str) -> dict[str, Any]:
-  """Returns medians over rounds, and sorted ratios ours / each other in the same round."""
+def summary(rounds: Sequence[Round], ours: Sequence[str]) -> dict[str, Any]:
+  """Returns medians over rounds, and for each of ours the sorted ratios of it over each other
+  contender in the same round."""
   rates = {
     name: [results[name]['steps_per_cpu_s'] for results in rounds] for name in dict(rounds[0])
   }
@@ -162,9 +163,12 @@ def summary(rounds: Sequence[Round], ours: str) -> dict[str, Any]:
     'steps_per_cpu_s': {name: statistics.median(values) for name, values in rates.items()},
     'steps_per_s': {name: statistics.median(values) for name, values in wall.items()},
     'ratios': {
-      name: sorted(mine / other for mine, other in zip(rates[ours], values, strict=True))
-      for name, values in rates.items()
-      if name != ours
+      mine: {
+        name: sorted(one / other for one, other in zip(rates[mine], values, strict=True))
+        for name, values in rates.items()
+        if name != mine
+      }
+      for mine in ours
     },
   }
 
@@ -201,23 +205,29 @@ def _installed(
 
 def describe(record: Mapping[str, Any]) -> str:
   """Returns the record as text with a Markdown table."""
+
+  def row(*cells: str) -> str:
+    return f'| {" | ".join(cells)} |'
+
   lines = [
     '{work}, {date}: {num_environments} environments each; {equal}'.format(**record),
     f'counted: {record["rule"]}',
     'threads of the better trial: ' + ', '.join(f'{k} {v}' for k, v in record['threads'].items()),
     'versions: ' + ', '.join(f'{k} {v}' for k, v in record['versions'].items()),
     '',
-    '| contender | steps/s | per CPU-second | ours / this, median | all |',
-    '|---|---|---|---|---|',
+    row('contender', 'steps/s', 'per CPU-second', *(f'{mine} / this' for mine in record['ratios'])),
+    row(*('---' for _ in range(3 + len(record['ratios'])))),
   ]
   for name, rate in record['steps_per_cpu_s'].items():
-    ratios = record['ratios'].get(name)
-    middle = f'{statistics.median(ratios):.2f}' if ratios else ''
-    spread = ' '.join(f'{ratio:.2f}' for ratio in ratios or ())
-    lines.append(
-      f'| {name} | {record["steps_per_s"][name]:,.0f} | {rate:,.0f} | {middle} | {spread} |'
-    )
+    cells = (_median_and_all(ratios.get(name)) for ratios in record['ratios'].values())
+    lines.append(row(name, f'{record["steps_per_s"][name]:,.0f}', f'{rate:,.0f}', *cells))
   return '\n'.join(lines)
+
+
+def _median_and_all(ratios: Sequence[float] | None) -> str:
+  if not ratios:
+    return ''
+  return f'{statistics.median(ratios):.2f} ({" ".join(f"{ratio:.2f}" for ratio in ratios)})'
 
 
 def _tell(line: str) -> None:
