@@ -3,8 +3,6 @@
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from seed_acme.programs.pictures import plot
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from tests.programs import odd_machine
+from tests.programs import several_commands
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 _STEPS = 20_000
@@ -106,36 +105,19 @@ def test_the_files_of_the_run(finished):
   assert metrics['agent_steps'][-1] == run.summary()['agent_steps']
 
 
-# Several commands in one process, because each of them loads TensorFlow; a line for each.
-_COMMANDS = """
-import sys
-from seed_acme.programs import cli
-for line in sys.argv[1:]:
-  assert cli.main(line.split(',')) == 0, line
-"""
-
-
 @pytest.mark.slow
 def test_evaluate_and_plot_read_it_on_an_odd_machine(finished, one_json, monkeypatch):
   run, _, _ = finished
   odd_machine.enter(monkeypatch)
   shutil.copytree(run.run_dir.path, run.folder / 'größe eins')
-  result = subprocess.run(
-    [
-      sys.executable,
-      '-c',
-      _COMMANDS,
-      'evaluate,größe eins,--episodes=30,--json',
-      'evaluate,runs/latest,--episodes=30,--json,--checkpoint=best',
-      'plot,runs/latest,größe eins,--out=figure.png',
-    ],
-    cwd=run.folder,
-    capture_output=True,
-    text=True,
-    check=False,
+  evaluations = ('größe eins',), ('runs/latest', '--checkpoint=best')
+  results = several_commands.run(
+    run.folder,
+    *(('evaluate', *words, '--episodes=30', '--json') for words in evaluations),
+    ('plot', 'runs/latest', 'größe eins', '--out=figure.png'),
   )
-  assert result.returncode == 0, result.stderr
-  newest, best = map(one_json, result.stdout.splitlines()[:2])
+  assert [code for code, _, _ in results] == [0, 0, 0], results
+  newest, best = (one_json(out) for _, out, _ in results[:2])
   assert best['checkpoint_updates'] == run.summary()['best_checkpoint']['updates']
   assert newest['episodes'] == 30
   assert newest['length_mean'] == 9

@@ -1,47 +1,18 @@
 """Runs kept in gs://, with TensorFlow's own client, and a stand-in for the storage."""
 
 import json
-import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from seed_acme.files import local
 from seed_acme.storage import run_directory
+from tests.programs import several_commands
 
 pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/runs/one'
 _ALONE = ('--launch=single_process', '--config.num_actors=1')
-# Several commands in one process, because each of them loads TensorFlow.
-_COMMANDS = """
-import json, sys
-from seed_acme.programs import cli
-for command in json.loads(sys.argv[1]):
-  code = cli.main(command)
-  for stream in (sys.stdout, sys.stderr):
-    print(f'exit code {code}', file=stream, flush=True)
-"""
-
-
-def _run_in_one_process(folder, *commands):
-  """Returns the exit code, standard output and standard error of each command."""
-  result = subprocess.run(
-    [sys.executable, '-c', _COMMANDS, json.dumps(commands)],
-    cwd=folder,
-    capture_output=True,
-    text=True,
-    check=False,
-  )
-  assert result.returncode == 0, result.stderr
-  out, err = (
-    re.split(r'^exit code (\d+)\n', text, flags=re.MULTILINE)
-    for text in (result.stdout, result.stderr)
-  )
-  assert out[1::2] == err[1::2] and out[-1] == err[-1] == ''
-  return list(zip(map(int, out[1::2]), out[::2], err[::2]))
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +69,7 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
 def _check_is_refused(runs, folder):
   """Checks that neither a bucket that another program uses nor a forbidden one is trained in."""
   train = ['train', *runs.small, *_ALONE, runs.endless]
-  used, forbidden = _run_in_one_process(
+  used, forbidden = several_commands.run(
     folder, [*train, f'--run_dir={_URL}'], [*train, '--run_dir=gs://forbidden/run']
   )
   assert used[0] == 2 and 'is being trained by another program' in used[2]
@@ -109,7 +80,7 @@ def _check_is_refused(runs, folder):
 
 
 def _check_is_read(folder):
-  evaluated, plotted = _run_in_one_process(
+  evaluated, plotted = several_commands.run(
     folder,
     ['evaluate', _URL, '--episodes=2', '--json', '--trust_run_dir'],
     ['plot', _URL, '--out=curve.png'],
