@@ -47,6 +47,7 @@ def test_a_line_is_a_name_a_command_and_rules(script):
 _LINE = 'a: seed-acme train --config=catch_vtrace'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'text, said',
   [
@@ -76,6 +77,7 @@ def test_a_wrong_list_is_refused_before_anything_runs(script, text, said, tmp_pa
   assert not (tmp_path / 'runs').exists()
 
 
+@pytest.mark.slow
 def test_the_list_of_the_runs_of_record_can_be_run(script):
   pytest.importorskip('ale_py')
   runs = script.parse((sources.ROOT / 'scripts' / 'runs_of_record.txt').read_text())

@@ -56,6 +56,7 @@ def test_something_must_be_different(script, capsys):
   assert '--other_python' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_start_is_told(script):
   with pytest.raises(RuntimeError, match='catsh'):
     script.run('catsh', [], 1, 0.9)

@@ -173,6 +173,7 @@ def _of_the_quick_tests_or_not(command):
   return pytest.param(command, marks=marks, id=' '.join(command)[:60])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('command', map(_of_the_quick_tests_or_not, sorted(_commands())))
 def test_command(command, monkeypatch, shown_files):
   _check_command(command, monkeypatch)
@@ -253,6 +254,7 @@ def test_the_custom_environment_takes_the_setting_shown(shown_files):
   np.testing.assert_array_equal(timestep.discount, 0)
 
 
+@pytest.mark.slow
 def test_the_custom_agent_learns_from_a_sample(shown_files):
   dqn = importlib.import_module('dqn')
   assert len(pages.files()['dqn.py'].splitlines()) < 80

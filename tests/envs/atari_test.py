@@ -25,6 +25,7 @@ def config(environment_id='atari:Pong', **settings):
   return config_lib.EnvironmentConfig(environment_id, settings)
 
 
+@pytest.mark.slow
 class TestAtariContract(environment_contract.EnvironmentContract):
   num_steps = 20
 
@@ -76,6 +77,7 @@ def test_a_game_without_a_button_plays_the_same_without_it():
   assert atari.action_codes(atari.load_game('Pong', 1, 0.0), True) == list(range(18))
 
 
+@pytest.mark.slow
 def test_sticky_actions_differ_from_episode_to_episode_and_seed_to_seed():
   def rewards_and_screens(environment):
     random, rows = np.random.default_rng(0), [environment.reset()]
@@ -140,6 +142,7 @@ def test_wrong_games_are_user_errors(game, message):
     registry.check(config(f'atari:{game}'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('vectorized', [True, False])
 def test_an_action_set_without_fire_is_refused(vectorized):
   def make(game, **settings):

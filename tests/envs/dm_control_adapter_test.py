@@ -28,6 +28,7 @@ def config(level, **settings):
   return config_lib.EnvironmentConfig(f'dm_control:{level}', settings)
 
 
+@pytest.mark.slow
 class TestCartpoleContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
     return registry.make(config('cartpole/swingup', time_limit=0.25), num_environments, seed)
@@ -144,6 +145,7 @@ def make_with_pictures(**settings):
     raise
 
 
+@pytest.mark.slow
 def test_pictures():
   environment = make_with_pictures(screen_height=32, screen_width=48)
   environment.reset()
@@ -182,6 +184,7 @@ def run(code, **environment):
   )
 
 
+@pytest.mark.slow
 def test_without_anything_to_draw_with_states_still_come():
   code = """
 sys.modules['OpenGL'] = None  # its import fails, as without the system's libraries

@@ -21,6 +21,7 @@ def make(level='pushbox', num_environments=1, seed=1, **settings):
   return registry.make(configs.of(f'dmlab2d:{level}', **settings), num_environments, seed)
 
 
+@pytest.mark.slow
 class TestPushboxContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
     return make('pushbox', num_environments, seed, max_steps=25)

@@ -155,6 +155,7 @@ def test_time_up_truncates_and_an_earlier_end_terminates():
   assert {float(last.reward[0]) for length, _, _, last in found if length == early} == {14.0}
 
 
+@pytest.mark.slow
 def test_the_length_of_dmlab_30_is_known_and_overridden_by_the_setting(lab):
   found = ends(make('dmlab:rooms_keys_doors_puzzle'), least=5)
   assert (60 * 60 // 4, 1.0) in {(length, discount) for length, discount, *_ in found}

@@ -50,6 +50,7 @@ class TestHopperContract(environment_contract.EnvironmentContract):
     return registry.make(config('gym:Hopper-v4'), num_environments, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('level', LEVELS)
 def test_the_1000th_step_truncates(level):
   environment = registry.make(config(level), 2, seed=1)
@@ -131,6 +132,7 @@ def test_a_missing_mujoco_names_its_extra(level, monkeypatch):
     registry.check(config(level))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('level', LEVELS)
 def test_pictures(level):
   environment = registry.make(config(level, width=64, height=32), 1, seed=1, renders=True)

@@ -80,6 +80,7 @@ def test_what_it_imports_is_declared(wheel):
   assert {distributions.get(name, name) for name in imported - optional - standard} <= set(declared)
 
 
+@pytest.mark.slow
 def test_pip_takes_it_for_launchpad_and_finds_nothing_wrong(wheel, tmp_path):
   """The wheel meets `dm-launchpad==0.5.1`, which setup.py requires."""
   made = tmp_path / 'packages'
@@ -102,6 +103,7 @@ def test_another_wheel_than_the_one_it_was_written_for_is_refused(tmp_path):
   assert f'its sha256 is {digest}, and not ced3eac3' in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'arguments, variables, words',
   [
@@ -116,6 +118,7 @@ def test_a_wheel_that_is_not_to_be_had_is_named(tmp_path, arguments, variables, 
   assert 'Traceback' not in done.stderr and not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
   (tmp_path / 'file').write_text('')
   done = running.run_script(tmp_path / 'file')

@@ -159,6 +159,7 @@ def test_a_variance_is_that_of_the_whole_sample_however_it_is_dealt_out(num_mini
   assert metrics['toy/variance'] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'names',
   [

@@ -61,6 +61,7 @@ def _applied_norm(learner):
   return np.sqrt(sum(np.sum(np.square(x, dtype=np.float64)) for x in moments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('max_norm', [0.3, 1e3, 0.0])
 def test_gradients_are_scaled_down_to_the_limit_and_reported_unscaled(max_norm):
   learner = learners.linear_learner(max_gradient_norm=max_norm, adam_beta1=0.0)
@@ -84,6 +85,7 @@ def test_clipping_keeps_the_direction():
     np.testing.assert_allclose(moment, gradient * scale, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('agent_steps, share', [(0, 1.0), (250, 0.75), (2000, 0.0)])
 def test_linear_schedule_runs_over_the_steps_of_the_experiment(agent_steps, share):
   learner = learners.linear_learner(schedule='linear', total_steps=1000)

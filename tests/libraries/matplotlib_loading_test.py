@@ -34,6 +34,7 @@ def _run(code, folder, **variables):
   ).split()
 
 
+@pytest.mark.slow
 def test_a_process_of_ours_draws_whatever_a_profile_says(tmp_path):
   """With an unknown name matplotlib refuses its own import."""
   code = 'from seed_acme.programs import cli; cli.main(["list", "--json"])' + _DRAW
@@ -45,6 +46,7 @@ def test_a_process_that_a_run_starts_has_our_backend():
   assert processes.environment('learner', 1)['MPLBACKEND'] == 'agg'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('chosen', ['MPLBACKEND', 'use', 'command'])
 def test_the_backend_of_a_notebook_stays(tmp_path, chosen):
   code, variables = _DRAW, {}
@@ -59,6 +61,7 @@ def test_the_backend_of_a_notebook_stays(tmp_path, chosen):
   assert backend == 'svg' and variable == variables.get('MPLBACKEND', 'None')
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_without_a_home_and_leave_nothing_behind(tmp_path):
   (tmp_path / 'temporary').mkdir()
   code = _NO_HOME + _DRAW + 'print(os.environ["MPLCONFIGDIR"])'
@@ -67,6 +70,7 @@ def test_pictures_are_drawn_without_a_home_and_leave_nothing_behind(tmp_path):
   assert (tmp_path / 'figure.png').exists()
 
 
+@pytest.mark.slow
 def test_with_a_home_matplotlib_keeps_its_folder(tmp_path):
   assert _run('import os\n' + _DRAW + 'print("MPLCONFIGDIR" in os.environ)', tmp_path) == ['False']
 

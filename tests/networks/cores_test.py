@@ -126,6 +126,7 @@ def test_gru_equals_its_equations():
   np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', range(3))
 def test_lstm_gradients_equal_automatic_differentiation(seed):
   """Compares gradients of outputs and last state by all inputs and weights, across resets."""

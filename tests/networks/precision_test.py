@@ -99,6 +99,7 @@ def test_the_gradient_of_a_bias_in_bfloat16_is_a_sum_in_float32():
   np.testing.assert_allclose(gradient, [4000, 4000, 4000], rtol=0.004)  # eight bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('torso', ['nature_cnn', 'impala_shallow', 'impala_resnet'])
 def test_the_configuration_chooses_it_and_both_share_checkpoints(torso):
   spec = types.EnvironmentSpec(

@@ -73,6 +73,7 @@ def _assert_close(actual, expected, **tolerances):
     np.testing.assert_allclose(a, b, **(tolerances or {'rtol': 1e-5, 'atol': 1e-6}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
 def test_unroll_equals_steps_with_first_rows_in_the_middle(core):
   network, inputs = _network(core), _inputs()
@@ -86,6 +87,7 @@ def test_unroll_equals_steps_with_first_rows_in_the_middle(core):
   _assert_close(last, state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
 def test_permuting_and_padding_a_batch_changes_no_other_row(core):
   network = _network(core)
@@ -129,6 +131,7 @@ def test_previous_action_and_reward_enter_when_asked_for():
       assert (difference > 0).all() == previous
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('settings, bound', [({}, 1.0), ({'previous_reward_bound': 2.5}, 2.5)])
 @pytest.mark.parametrize('sign', [-1.0, 1.0])
 def test_previous_reward_is_clipped_to_its_bound(settings, bound, sign):
@@ -196,6 +199,7 @@ def test_every_variable_of_the_q_network_gets_a_gradient(head_sizes):
   _assert_all_get_gradients(tape, loss, network)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
 def test_unrolled_q_values_equal_steps(core):
   network, inputs = _q_network(core), _inputs()

@@ -138,6 +138,7 @@ def test_actions_fit_the_specification_after_a_cast(spec, kind, uniform):
         leaf_spec.validate(row)
 
 
+@pytest.mark.slow
 @_EVERY
 def test_unknown_leading_axes_change_nothing(spec, kind):
   distribution = _make(spec, kind)

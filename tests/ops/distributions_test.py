@@ -80,6 +80,7 @@ def test_an_action_that_does_not_exist_has_no_log_prob():
   np.testing.assert_array_equal(np.isnan(log_prob), [True, False, False, True])
 
 
+@pytest.mark.slow
 def test_log_prob_entropy_and_kl_share_a_logarithm():
 
   @tf.function(input_signature=[tf.TensorSpec([6, 4]), tf.TensorSpec([6], tf.int32)])

@@ -64,6 +64,7 @@ def test_the_density_and_its_edges_have_mass_1(mean, std):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('action', [-1.0, -0.99, 0.3, 0.998, 0.999, 1.0])
 @pytest.mark.parametrize('mean, std', _POLICIES)
 def test_gradients_in_params_are_those_of_the_definition(action, mean, std):
@@ -81,6 +82,7 @@ def test_gradients_in_params_are_those_of_the_definition(action, mean, std):
   np.testing.assert_allclose(tape.gradient(log_prob, params)[0], expected, rtol=2e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('action', [-1.0, -0.9995, -0.999, -0.99, 0.3, 0.998, 0.999, 0.9995, 1.0])
 @pytest.mark.parametrize('mean, std', _POLICIES)
 def test_the_gradient_in_the_action_is_that_of_the_density_and_goes_on_in_the_edges(
@@ -160,6 +162,7 @@ def test_entropy_is_the_integral_over_the_actions(mean, std):
 
 
 # The error bounds that tanh_normal.py states, plus rounding.
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'std, bound', [(1e-3, 2e-6), (0.03, 2e-6), (0.3, 2e-6), (1.0, 2e-6), (2.0, 1.8e-4), (3.0, 2.8e-3)]
 )

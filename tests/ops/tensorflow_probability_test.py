@@ -79,6 +79,7 @@ def _params(distribution, seed):
   return tf.constant(np.random.default_rng(seed).normal(size=shape), tf.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', _CASES)
 def test_densities_and_divergences_are_theirs(name):
   ours, make = _CASES[name]

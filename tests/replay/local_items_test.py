@@ -45,6 +45,7 @@ def _insert(writer, unrolls):
     writer.write_item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('unrolls_per_item', [1, 4, 16])
 def test_samples_are_those_of_a_table_that_holds_the_items(queue, coded_unrolls, unrolls_per_item):
   both = [queue(16, unrolls_per_item, 48, items) for items in (None, local_items.LocalItems())]

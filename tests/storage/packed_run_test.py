@@ -195,6 +195,7 @@ def test_other_files_and_folders_are_no_packs(tmp_path):
       packed_run.unpack(path, tmp_path / 'out')
 
 
+@pytest.mark.slow
 def test_every_byte_that_is_changed_is_found_or_does_no_harm(file, tmp_path):
   whole = file.read_bytes()
   for at in range(0, len(whole), 7):

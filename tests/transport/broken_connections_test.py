@@ -20,6 +20,7 @@ from tests.transport import serving
 pytestmark = pytest.mark.timeout(120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('end', ['server', 'client'])
 def test_a_connection_that_falls_silent_is_noticed_within_seconds(end):
   with contextlib.ExitStack() as stack:

@@ -201,6 +201,7 @@ def make_child() -> Iterator[Callable[..., Child]]:
     yield start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'token, code',
   [(None, grpc.StatusCode.UNAUTHENTICATED), (TOKEN, grpc.StatusCode.RESOURCE_EXHAUSTED)],
@@ -214,6 +215,7 @@ def test_a_big_message_is_refused_unread(make_child, token, code):
     assert child.peak_bytes() - before < 50 * MEBIBYTE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('greeting', [b'', HTTP2_GREETING])
 def test_idle_connections_use_up_no_descriptors_and_are_closed(make_child, greeting):
   child = make_child(num_descriptors=300, idle_s=1.0)

@@ -65,6 +65,7 @@ class TestGrpc(reconnecting_contract.ReconnectingContract):
     channel = rig.connect(0, timeout_s=10)
     assert serving.ask(channel, serving.request(np.array([0], np.int32), 1)).tolist() == [1]
 
+  @pytest.mark.slow
   def test_lost_streams_are_not_left_to_the_garbage_collector(self, rig):
     channel = rig.connect(0)
     one = serving.request(np.array([0], np.int32), 0)
@@ -118,6 +119,7 @@ class TestGrpc(reconnecting_contract.ReconnectingContract):
         one.result(serving.GUARD_S)
     assert num_attempts == 40
 
+  @pytest.mark.slow
   def test_a_stream_whose_greeting_is_lost_is_opened_again(self, make_rig, monkeypatch, caplog):
     monkeypatch.setattr(reconnecting, 'GREETING_S', 0.5)
     rig = make_rig()

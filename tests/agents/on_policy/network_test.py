@@ -253,6 +253,7 @@ def test_normalised_observations_need_no_float_among_them(make_config, make_netw
   assert len(network.variables) == len(network.trainable_variables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'settings, name',
   [

@@ -213,6 +213,7 @@ def test_penalties_in_rewards_in_both_signs(way, sign, make_config, make_network
     np.testing.assert_allclose(targets[row], reward, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @_WAYS
 def test_a_penalty_is_in_the_rewards_or_in_the_loss(
   way, sign, make_config, make_network, make_sample, gradients

@@ -38,6 +38,7 @@ def _zeros(environment):
   return np.zeros(environment.num_environments, np.int32)
 
 
+@pytest.mark.slow
 class TestNestedContract(environment_contract.EnvironmentContract):
   """The contract with an environment whose observations and actions are nests."""
 
@@ -70,12 +71,14 @@ def test_a_greeting_stays_out_of_what_this_process_prints(tmp_path, capfd):
   assert capfd.readouterr().out == ''
 
 
+@pytest.mark.slow
 def test_ids_of_a_suite_there(python):
   assert remote.known_ids('catch', python, _TIMEOUT_S) == ['catch']
   with pytest.raises(types.UserError, match="unknown suite 'catsh'.*near: catch"):
     remote.known_ids('catsh', python, _TIMEOUT_S)
 
 
+@pytest.mark.slow
 def test_wrong_input_is_wrong_input_here_too(python):
   with pytest.raises(types.UserError, match="has no setting 'rowz': expected rows"):
     _make(python, 'catch', rowz=3)
@@ -114,6 +117,7 @@ def test_a_process_that_dies_is_an_error_that_says_how(python):
   environment.close()
 
 
+@pytest.mark.slow
 def test_a_crash_while_it_is_made_is_tried_again(python, tmp_path):
   environment = _make(python, f'{_MINE}:crashing', folder=str(tmp_path), times=2)
   assert (environment.reset().step_type == types.FIRST).all()
@@ -121,6 +125,7 @@ def test_a_crash_while_it_is_made_is_tried_again(python, tmp_path):
   assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_one_that_always_crashes_is_given_up(python, tmp_path):
   with pytest.raises(remote.ProcessLost, match='was lost: killed by signal 9'):
     _make(python, f'{_MINE}:crashing', folder=str(tmp_path), times=9)
@@ -134,6 +139,7 @@ def test_one_that_is_never_made_is_given_up(python):
   assert set(psutil.Process().children(recursive=True)) <= before
 
 
+@pytest.mark.slow
 def test_pictures_cross(python):
   environment = _make(python, f'{_MINE}:drawn', renders=True)
   assert environment.can_render

@@ -128,6 +128,7 @@ def test_waiting_is_told_from_work(folder):
   assert sleepy.wait_s > 2e-3 and sleepy.cpu_s < sleepy.wait_s  # 20 ms for eight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'environment, num_starts, expected, why',
   [

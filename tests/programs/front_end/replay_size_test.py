@@ -72,6 +72,7 @@ def test_the_papers_memory():
   assert _replay_bytes(registry.load('catch_vtrace')) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('available', [100 * _GB, 10 * _GB, _GB, 10**8])
 def test_the_suggested_settings_fit_and_are_accepted(available):
   config = registry.load('atari_r2d2')

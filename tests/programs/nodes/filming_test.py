@@ -69,6 +69,7 @@ def rig(tmp_path):
   return Rig(tmp_path / 'videos')
 
 
+@pytest.mark.slow
 def test_a_film_shows_the_episode_and_says_its_return(rig):
   unseen = recordings.Unseen(rig.folder)
   rig.play(1)

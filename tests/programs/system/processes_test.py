@@ -139,6 +139,7 @@ print('setuptools' in sys.modules)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('node, with_setuptools', [('learner', False), ('actor', True)])
 def test_nodes_load_setuptools_only_where_environments_may_need_it(node, with_setuptools):
   variables = {**os.environ, **processes.environment(node, 0)}

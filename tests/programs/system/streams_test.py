@@ -76,6 +76,7 @@ def test_another_error_is_not_taken_for_a_lost_terminal():
     raise OSError(errno.ENOSPC, 'no room')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('locale', [{'PYTHONIOENCODING': 'ascii'}, {'LC_ALL': 'C'}])
 def test_a_command_prints_any_text(tmp_path, locale):
   run = tmp_path / 'über'

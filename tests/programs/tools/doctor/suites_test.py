@@ -51,6 +51,7 @@ def test_one_that_works_is_well():
   assert check == examination.Check('catch', 'ok', 'made and stepped')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   ('name', 'detail'),
   [
@@ -63,6 +64,7 @@ def test_one_that_cannot_be_made_is_wrong_and_its_installation_is_named(attempt,
   assert check.state == 'wrong' and detail in check.detail and check.fix == 'mend it'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('load', 'is_busy'), [(1000.0, True), (0.0, False)])
 def test_nothing_is_to_be_mended_where_the_machine_was_only_busy(
   attempt, monkeypatch, load, is_busy

@@ -40,6 +40,7 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
   assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'fields, words',
   [

@@ -49,6 +49,7 @@ def test_one_host_has_no_exchange(make_objects):
   assert 'exchange' not in {port['name'] for port in ports}
 
 
+@pytest.mark.slow
 def test_only_the_first_has_the_volume_of_the_run(made):
   for index, job in enumerate(_learners(made)):
     has_run = index == 0

@@ -145,6 +145,7 @@ def test_the_learner_keeps_its_run_and_gets_the_accelerators(make_objects):
   ]
 
 
+@pytest.mark.slow
 def test_the_roles_get_their_own_images_and_machines(make_objects):
   made = make_objects(
     '--config.replay.separate_process=True',

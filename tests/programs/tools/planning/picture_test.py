@@ -14,6 +14,7 @@ COSTS = made_up.make_costs(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'learners, actors, words',
   [(1, 1, ['actors']), (1, 64, ['actors', 'inference', 'training']), (4, 100, ['inference'])],
@@ -27,6 +28,7 @@ def test_the_bottleneck_is_written_where_it_changes(tmp_path, learners, actors, 
   assert '<!-- inference central -->' in text and '<!-- inference at the actors -->' in text
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_written_is_one_line(tmp_path):
   with pytest.raises(types.UserError, match='cannot write the plot'):
     picture.draw(COSTS, made_up.make_scale(), str(tmp_path / 'plan.nothing'))

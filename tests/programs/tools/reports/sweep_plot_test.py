@@ -49,6 +49,7 @@ def _text(path):
   return [line.strip()[5:-4] for line in text.splitlines() if line.strip().startswith('<!-- ')]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'num_seeds, what',
   [
@@ -64,6 +65,7 @@ def test_a_line_and_a_label_for_each_combination(tmp_path, num_seeds, what):
   assert {'rate=0', 'rate=1', 'agent steps', 'episode return'} <= set(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('count, num_seeds, num_rows', [(1, 1, 1), (1, 2, 1), (8, 5, 100)])
 def test_from_one_point_to_many_curves(tmp_path, count, num_seeds, num_rows):
   path = sweep_plot.draw_curves(

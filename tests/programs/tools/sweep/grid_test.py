@@ -61,6 +61,7 @@ def test_a_value_is_written_as_it_is_read(value, text):
   assert sweep_grid.text(value) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'grid, words',
   [

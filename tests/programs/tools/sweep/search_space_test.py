@@ -53,6 +53,7 @@ def test_a_json_file(tmp_path):
   }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'written, words',
   [
