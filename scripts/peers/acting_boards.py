@@ -11,24 +11,26 @@ from seed_acme.envs import lockstep
 
 NUM_ACTIONS = 18
 _FRAMES = (84, 84, 4)
+_CHANNELS_FIRST = (4, 84, 84)
 _EPISODE_STEPS = 100
 _NUM_PICTURES = 8
 
 
 class Frames(lockstep.EndTogether):
-  """Stacks of random frames in the size of Atari's, `[84, 84, 4]` uint8, that cost nothing to make.
+  """Stacks of random frames in the size of Atari's, uint8, that cost nothing to make.
 
   Every reward is 0, and an episode has 100 steps.
   """
 
-  def __init__(self, num_environments: int, seed: int):
+  def __init__(self, num_environments: int, seed: int, shape: tuple[int, ...] = _FRAMES):
+    """shape: of an observation; each library gets the one that its convolutions take."""
     spec = types.EnvironmentSpec(
-      observation=dm_specs.BoundedArray(_FRAMES, np.uint8, 0, 255, name='observation'),
+      observation=dm_specs.BoundedArray(shape, np.uint8, 0, 255, name='observation'),
       action=dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action'),
     )
     super().__init__(num_environments, spec)
-    shape = (_NUM_PICTURES, num_environments, *_FRAMES)
-    self._pictures = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+    size = (_NUM_PICTURES, num_environments, *shape)
+    self._pictures = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
     self._step = 0
 
   def reset(self) -> types.VectorTimeStep:
@@ -56,7 +58,7 @@ def frames(seed: int, num_environments: int) -> Frames:
 
 
 def make(work: str, num_environments: int, seed: int) -> lockstep.EndTogether:
-  """Makes the environments of one process."""
+  """Makes the environments of one process of TorchRL."""
   if work == 'acting_frames_2':
-    return Frames(num_environments, seed)
+    return Frames(num_environments, seed, _CHANNELS_FIRST)
   return catch.Catch(num_environments, seed)

@@ -115,6 +115,8 @@ def main() -> None:
     total_frames=-1,
     env_backend='multiprocessing',
     transport='auto',
+    # By default it would collect 10,240 steps of all 512 environments before it sends them.
+    transition_chunk_size=_UNROLL_STEPS,
   )
   steps = 0
   for batch in collector:

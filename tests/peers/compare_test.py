@@ -68,6 +68,14 @@ def test_every_contender_of_a_work_has_a_script_and_a_configuration(compare):
     assert len(set(names)) == len(names)
 
 
+def test_each_library_gets_frames_as_its_convolutions_take_them(compare):
+  import acting_boards  # found beside `compare`
+
+  torchrl, ours = acting_boards.make('acting_frames_2', 2, 0), acting_boards.frames(0, 2)
+  assert torchrl.reset().observation.shape == (2, 4, 84, 84)
+  assert ours.reset().observation.shape == (2, 84, 84, 4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
   ('arguments', 'expected'),
