@@ -115,7 +115,8 @@ def main() -> None:
     total_frames=-1,
     env_backend='multiprocessing',
     transport='auto',
-    # By default it would collect 10,240 steps of all 512 environments before it sends them.
+    # By default a message holds `frames_per_batch / processes` steps of a whole vector: 10,240 of
+    # 512 environments in `acting_catch`.
     transition_chunk_size=_UNROLL_STEPS,
   )
   steps = 0
