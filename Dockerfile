@@ -1,6 +1,7 @@
 # seed_acme for CPUs. Where it trains, /work, is a volume: its runs stay.
 #
 #   docker build --tag seed-acme .
+#   mkdir -p work  # Docker would make it as root
 #   docker run --rm --volume "$PWD/work:/work" seed-acme train --config=catch_vtrace
 FROM python:3.11-slim-bookworm
 
@@ -23,6 +24,9 @@ COPY scripts/launchpad_wheel.py scripts/
 COPY launchpad_wheel launchpad_wheel
 RUN python scripts/launchpad_wheel.py /opt/wheels
 COPY setup.py pyproject.toml constraints.txt ./
+# setup.py reads these two.
+COPY seed_acme/version.py seed_acme/
+COPY seed_acme/checks/actor_packages.py seed_acme/checks/
 # constraints.txt pins the versions.
 # hadolint ignore=DL3013
 RUN PIP_CONSTRAINT=constraints.txt python -m pip install --no-cache-dir \

@@ -52,7 +52,7 @@ EXTRAS_REQUIRE = {
   'mujoco': ['gym>=0.26,<0.27', 'gymnasium>=1.0', 'imageio>=2.31', 'mujoco==2.3.3'],
   # Not `dm_control`, because pip before 23.3 silently installs nothing for an extra with `_`.
   'dm-control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
-  # Its wheel for Python 3.10 needs glibc 2.35 or later (Ubuntu 22.04, Debian 12).
+  # Its wheels need glibc 2.35 or later (Ubuntu 22.04, Debian 12).
   'dmlab2d': ['dmlab2d==1.0.0'],
   # mlflow-skinny has everything that logging needs, without a server.
   'wandb': ['wandb>=0.19,<0.26'],

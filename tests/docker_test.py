@@ -127,23 +127,48 @@ def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypa
     assert f'--cluster={service["configs"][0]["target"]}' in service['command']
 
 
+def _copy(name, folder):
+  """Copies a file or a folder of this repository to the same place below `folder`."""
+  source, target = _ROOT / name, folder / name
+  target.parent.mkdir(parents=True, exist_ok=True)
+  if source.is_dir():
+    ignored = shutil.ignore_patterns('__pycache__', '.*')
+    shutil.copytree(source, target, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+  else:
+    shutil.copy(source, target)
+
+
+def _of_context():
+  """Returns what Docker sees of this repository."""
+  lines = (_ROOT / '.dockerignore').read_text().splitlines()
+  assert '*' in lines
+  return [line[1:] for line in lines if line.startswith('!')]
+
+
+@pytest.mark.parametrize('name', _DOCKERFILES)
+def test_setup_finds_what_it_reads_at_each_installation(name, tmp_path):
+  """The first one comes before the code, so that changed code does not repeat it."""
+  num_installations = 0
+  for line in (_ROOT / name).read_text().replace('\\\n', ' ').splitlines():
+    instruction, _, words = line.partition(' ')
+    if instruction == 'COPY':
+      *sources, _ = words.split()
+      for source in _of_context() if sources == ['.'] else sources:
+        _copy(source, tmp_path)
+    elif instruction == 'RUN' and 'pip install' in words:
+      num_installations += 1
+      command = [sys.executable, 'setup.py', '--name']
+      done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+      assert done.stdout == 'seed_acme\n', done.stderr
+  assert num_installations == 2
+
+
 @pytest.mark.slow
 def test_what_docker_sees_builds_the_whole_package(tmp_path):
   """.dockerignore admits everything that setup.py installs, links included."""
-  lines = (_ROOT / '.dockerignore').read_text().splitlines()
-  assert '*' in lines
   context = tmp_path / 'context'
-  context.mkdir()
-  for line in lines:
-    if line.startswith('!'):
-      source, target = _ROOT / line[1:], context / line[1:]
-      if source.is_dir():
-        shutil.copytree(
-          source, target, symlinks=True, ignore=shutil.ignore_patterns('__pycache__', '.*')
-        )
-      else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+  for name in _of_context():
+    _copy(name, context)
   done = subprocess.run(
     [
       sys.executable,
