@@ -25,12 +25,14 @@ def make_samples(
   prefetch_batches: int,
   items: local_items.LocalItems | None = None,
   drop: Callable[[str], None] = print,
+  example: types.Unroll | None = None,
 ) -> Iterable[types.Sample]:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
   prefetch_batches: samples that the `Prefetcher` fetches ahead; with 0, Reverb takes items one by
   one from any server. items: the items whose tickets the table holds; None = the table holds the
-  items. drop: see `local_items.Samples`.
+  items. drop: see `local_items.Samples`. example: an unroll whose classes those of the samples get,
+  because the signature that Reverb returns holds of a NamedTuple only its name and fields.
   """
   under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
   dataset = make_items(server_address, tables.UNROLLS, under_way)
@@ -47,18 +49,24 @@ def make_samples(
     return local_items.Samples(tickets, items, num_items, unrolls_per_item, drop)
   dataset = dataset.batch(num_items, drop_remainder=True)
   to_sample = functools.partial(
-    _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item
+    _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item, example=example
   )
   # AutoGraph would convert `to_sample`, and `tree` with it, for a second at the start of each run.
   return dataset.map(tf.autograph.experimental.do_not_convert(to_sample)).with_options(options)
 
 
 def _to_sample(
-  items: reverb.ReplaySample, *, batch_size: int, unrolls_per_item: int
+  items: reverb.ReplaySample,
+  *,
+  batch_size: int,
+  unrolls_per_item: int,
+  example: types.Unroll | None,
 ) -> types.Sample:
   """Makes a sample of items `[I, U, L, ...]`, whose `batch_size` unrolls become `[L, B, ...]`."""
   merge = lambda x: tf.reshape(x, (batch_size, *x.shape[2:]))
   unroll = tree.map_structure(merge, types.Unroll(*items.data))
+  if example is not None:
+    unroll = tree.unflatten_as(example, tree.flatten(unroll))
   time_major = lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank)))
   return types.Sample(
     unroll=types.Unroll(

@@ -94,6 +94,23 @@ class TruncatingEnvironment(ScriptedEnvironment):
     return np.ones(1, np.float32)
 
 
+class ImageEnvironment(TruncatingEnvironment):
+  """Shows a small grey image and takes two numbers."""
+
+  def step(self, action: np.ndarray) -> dm_env.TimeStep:
+    del action
+    return super().step(np.array(0))
+
+  def observation_spec(self) -> types.Nest:
+    return dm_specs.BoundedArray((6, 6), np.uint8, 0, 255)
+
+  def action_spec(self) -> types.Nest:
+    return dm_specs.BoundedArray((2,), np.float32, -1.0, 1.0)
+
+  def _observation(self) -> np.ndarray:
+    return np.full((6, 6), self._row, np.uint8)
+
+
 class RaisingEnvironment(ScriptedEnvironment):
   """Raises RuntimeError at its `raise_at_step`-th step, counted from 1 over all episodes."""
 

@@ -184,6 +184,7 @@ def make_writers(
 
 def make_samples(
   shards: Sequence[layout_lib.Shard],
+  acting: build.Acting,
   addresses: Sequence[str],
   of_shards: writers.Writers,
   num_ahead: int,
@@ -205,7 +206,9 @@ def make_samples(
       its_accounts.append(account_lib.Account(its_items.counts, writer, its_items, *sizes, 0))
       continue
     dropped = account_lib.Dropped(address, tell)
-    dataset = dataset_lib.make_samples(address, *sizes, num_ahead, its_items, dropped)
+    dataset = dataset_lib.make_samples(
+      address, *sizes, num_ahead, its_items, dropped, acting.example_unroll()
+    )
     sources.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
     its_accounts.append(
       account_lib.Account(

@@ -110,7 +110,14 @@ def make(
   loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
   its_samples, account = build_replay.make_samples(
-    learner.shards, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
+    learner.shards,
+    acting,
+    replay_addresses,
+    writer,
+    num_ahead,
+    on_failure,
+    items,
+    run_dir.add_notice,
   )
   loop.watch_replay(writer.seconds, account)
   return LearnerSide(

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from dm_env import specs
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,7 +15,6 @@ from seed_acme.configs import registry as configs
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import saved_variables
 from tests import built
-from tests import scripted_environments
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 
@@ -52,22 +50,9 @@ def _images(config):
   """Changes a configuration to an environment of images, with stacks of three."""
   return dataclasses.replace(
     config,
-    environment=config_lib.EnvironmentConfig(f'{__name__}:ImageEnvironment'),
+    environment=config_lib.EnvironmentConfig('tests.scripted_environments:ImageEnvironment'),
     network=config_lib.NetworkConfig(mlp_sizes=(16,), head_sizes=(8,), frame_stack=3),
   )
-
-
-class ImageEnvironment(scripted_environments.TruncatingEnvironment):
-  """An environment that shows a small grey image."""
-
-  def observation_spec(self):
-    return specs.BoundedArray((6, 6), np.uint8, 0, 255)
-
-  def action_spec(self):
-    return specs.BoundedArray((2,), np.float32, -1.0, 1.0)
-
-  def _observation(self):
-    return np.full((6, 6), self._row, np.uint8)
 
 
 class _Case:

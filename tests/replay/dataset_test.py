@@ -76,6 +76,15 @@ def test_every_unroll_comes_once_in_order_time_major(
   assert len(set(by_item[:, 0].tolist())) == number // unrolls_per_item
 
 
+def test_unrolls_have_the_classes_of_the_example(serve, coded_unrolls):
+  """A network may look at the class of its state."""
+  server = serve(queue_size=8, unrolls_per_item=2)
+  example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
+  unroll = dataset_lib.make_samples(server.address, 4, 2, 1, example=example).element_spec.unroll
+  assert isinstance(unroll.inputs, types.AgentInput)
+  assert isinstance(unroll.outputs.prediction, types.ActorCriticOutput)
+
+
 def test_shapes_are_static(serve):
   """The learner traces once, so batch size and rows have to be static."""
   server = serve(queue_size=8, unrolls_per_item=2)
