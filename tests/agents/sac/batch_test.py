@@ -180,6 +180,18 @@ def test_priorities_are_those_of_the_unrolls_in_order(make_world, make_sample):
       assert priorities[which] > 400 and np.delete(priorities, which).max() < 100
 
 
+def test_an_unroll_with_an_episode_end_stays_in_a_prioritized_memory(make_world, make_sample):
+  """With priority 0 it would never be drawn again."""
+  world = make_world(replay='prioritized', transitions_per_unroll=1)
+  step_type = np.full((_U + 1, _B), MID, np.uint8)
+  step_type[2:4] = [[LAST], [types.FIRST]]
+  sample = make_sample(world, step_type=step_type)
+  for key in range(20):
+    batch = _prepare(world, sample, key=(key, 5)).batch
+    assert batch.mask.numpy().all()
+  assert (world.losses(batch).priorities.numpy() > 0).all()
+
+
 @pytest.mark.slow
 def test_importance_weights_are_those_of_the_unrolls(make_world, make_sample):
   for taken in (0, 2, _U):
