@@ -8,6 +8,8 @@ from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.checks import field_types
 
+_WITH_LSTM = ('lstm', 'impala_resnet_instruction')
+
 
 def validate(config: config_lib.ExperimentConfig) -> None:
   """Raises `types.UserError` for values that cannot work, naming value and fix."""
@@ -34,8 +36,10 @@ def validate(config: config_lib.ExperimentConfig) -> None:
 
 
 def _check_network(config: config_lib.ExperimentConfig) -> None:
-  if config.learner.xla and config.network.core == 'lstm':
-    raise types.UserError(
-      "learner.xla (True) cannot compile network.core 'lstm', whose gradient "
-      'is one fused operation: set it to False'
-    )
+  for field in ('core', 'torso'):
+    value = getattr(config.network, field)
+    if config.learner.xla and value in _WITH_LSTM:
+      raise types.UserError(
+        f"learner.xla (True) cannot compile network.{field} '{value}', which has an LSTM, whose "
+        'gradient is one fused operation: set it to False'
+      )

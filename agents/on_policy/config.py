@@ -174,6 +174,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
     std_checks.check(self.initial_std, self.min_std)
     _check_penalties(self)
     _check_combinations(self)
+    _check_hosts(self, experiment.num_learner_hosts)
     _check_memory(self, experiment.network)
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
@@ -262,6 +263,20 @@ def _check_combinations(config: OnPolicyConfig) -> None:
     raise types.UserError(
       f"agent.keep_advantages ('{config.keep_advantages}') must be 'all' with "
       "agent.policy_loss 'vmpo', which takes the better half by itself"
+    )
+  if config.popart_order != 'statistics_first' and config.recompute_advantages == 'minibatch':
+    raise types.UserError(
+      f"agent.popart_order ('{config.popart_order}') has no effect with agent."
+      "recompute_advantages 'minibatch', as each minibatch normalises its targets when the "
+      "statistics are new: leave it 'statistics_first', or recompute them 'never' or per 'epoch'"
+    )
+
+
+def _check_hosts(config: OnPolicyConfig, num_hosts: int) -> None:
+  if minibatch_size(config) < num_hosts:
+    raise types.UserError(
+      f'agent.minibatch_size ({config.minibatch_size}) is less than num_learner_hosts '
+      f'({num_hosts}), each of which takes a share of a minibatch: raise it, or lower the hosts'
     )
 
 

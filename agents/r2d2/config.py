@@ -9,6 +9,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents import memory_config
 from seed_acme.checks import bounds
+from seed_acme.checks import network_fields
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,13 @@ class R2D2Config(memory_config.ReplayAgentConfig):
   epsilon_exponent: Annotated[float, bounds.at_least(0)] = 7.0
   evaluation_epsilon: Annotated[float, bounds.SHARE] = 1e-3
   max_abs_reward: Annotated[float, bounds.at_least(0)] = 0.0
+
+  def check(self, experiment: config_lib.ExperimentConfig) -> None:
+    """See the base class."""
+    super().check(experiment)
+    network_fields.check_unused(
+      experiment.network, self, ('policy_head_gain', 'value_head_gain', 'separate_value_network')
+    )
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""

@@ -10,6 +10,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents import memory_config
 from seed_acme.checks import bounds
+from seed_acme.checks import network_fields
 from seed_acme.ops import action_checks
 from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
@@ -162,6 +163,7 @@ def _check_network(config: SACConfig, network: config_lib.NetworkConfig) -> None
       f'network.module ({network.module}) is one whole network, and SAC needs several, a policy '
       'and critics: give network.torso a module of your own instead'
     )
+  network_fields.check_unused(network, config, ('separate_value_network',))
   _check_heads(network)
   if network.frame_stack > 1 and config.normalize_observations:
     raise types.UserError(

@@ -137,12 +137,34 @@ def test_a_target_is_refused_whose_weight_cannot_grow():
       config_validation.validate(_with('cartpole_ppo', {name: _Penalty(threshold=0.1)}))
 
 
-def test_xla_with_an_lstm_is_refused():
+@pytest.mark.parametrize(
+  'network', [{'core': 'lstm'}, {'core': 'none', 'torso': 'impala_resnet_instruction'}]
+)
+def test_xla_with_an_lstm_is_refused(network):
   config = registry.load('toy_memory_ppo')
+  config = dataclasses.replace(config, network=dataclasses.replace(config.network, **network))
   config_validation.validate(config)
   config = dataclasses.replace(config, learner=dataclasses.replace(config.learner, xla=True))
   with pytest.raises(types.UserError, match=r'learner.xla \(True\) cannot compile'):
     config_validation.validate(config)
+
+
+def test_a_minibatch_has_a_part_for_each_learner_host():
+  config = _with('catch_vtrace', {'minibatch_size': 2})
+  config = dataclasses.replace(config, num_actors=4, num_learner_hosts=2)
+  config_validation.validate(config)
+  config = dataclasses.replace(config, num_learner_hosts=4)
+  with pytest.raises(types.UserError, match=r'minibatch_size \(2\) is less than .*hosts \(4\)'):
+    config_validation.validate(config)
+
+
+def test_the_order_of_popart_is_refused_where_it_has_no_effect():
+  fields = {'popart_order': 'targets_first', 'recompute_advantages': 'epoch'}
+  config_validation.validate(_with('catch_vtrace', fields))
+  with pytest.raises(types.UserError, match=r"popart_order \('targets_first'\) has no effect"):
+    config_validation.validate(
+      _with('catch_vtrace', fields | {'recompute_advantages': 'minibatch'})
+    )
 
 
 @pytest.mark.parametrize(

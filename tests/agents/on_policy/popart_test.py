@@ -153,7 +153,7 @@ def test_the_loss_recomputes_in_the_same_units(make):
   [
     (True, 'statistics_first', 'epoch'),
     (True, 'targets_first', 'never'),
-    (True, 'targets_first', 'minibatch'),
+    (True, 'statistics_first', 'minibatch'),
     (False, 'statistics_first', 'minibatch'),
     (False, 'targets_first', 'epoch'),
   ],
@@ -246,7 +246,8 @@ def _learnt(make_config, make_network, make_sample, make_learner, scale, fields)
   'fields',
   [
     {'minibatch_of': 'transitions', 'value_loss': 'huber', 'value_clip': 0.2},
-    {'recompute_advantages': 'minibatch', 'popart_order': 'targets_first'},
+    {'recompute_advantages': 'minibatch'},
+    {'recompute_advantages': 'epoch', 'popart_order': 'targets_first'},
     {'value_compensation': False, 'value_clip': 0.2},
   ],
 )

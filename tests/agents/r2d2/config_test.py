@@ -38,6 +38,19 @@ def test_values_that_cannot_work_are_named(name, values):
     assert str(value) in str(error.value)
 
 
+@pytest.mark.parametrize(
+  'field, value',
+  [('policy_head_gain', 0.01), ('value_head_gain', 3.0), ('separate_value_network', True)],
+)
+def test_fields_of_the_network_that_are_for_other_agents_are_refused(field, value):
+  config = registry.load('catch_r2d2')
+  config = dataclasses.replace(
+    config, network=dataclasses.replace(config.network, **{field: value})
+  )
+  with pytest.raises(types.UserError, match=rf'network.{field} \({value}\) has no effect on agent'):
+    config_validation.validate(config)
+
+
 def test_values_at_the_ends_are_allowed():
   config_validation.validate(
     dataclasses.replace(registry.load('catch_r2d2'), agent=r2d2_config.R2D2Config())

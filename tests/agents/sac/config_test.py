@@ -115,6 +115,12 @@ def test_more_transitions_than_an_unroll_has_are_refused():
   )
 
 
+def test_a_value_network_of_its_own_is_refused():
+  _refused(
+    r'separate_value_network \(True\) has no effect', network={'separate_value_network': True}
+  )
+
+
 def test_one_whole_network_is_refused():
   _refused(r'network.module \(a.b:c\) is one whole network', network={'module': 'a.b:c'})
 
