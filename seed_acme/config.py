@@ -23,9 +23,9 @@ class EnvironmentConfig:
 
   id: `catch`, `memory_chain`, `bit_flip`, `toy`, `toy_memory`, `atari:Pong`, a gym id
     (`CartPole-v1`, `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`,
-    `dm_control:cheetah/run`, `dmlab:rooms_watermaze`, `dmlab2d:pushbox`, or
-    `package.module:factory`, your own function `factory(seed, **settings)` that returns a dm_env,
-    gym or gymnasium environment.
+    `dm_control:cheetah/run`, `dmlab:rooms_watermaze`, `dmlab2d:pushbox`,
+    `football:academy_empty_goal_close`, `envpool:Pong-v5`, or `package.module:factory`, your own
+    function `factory(seed, **settings)` that returns a dm_env, gym or gymnasium environment.
   settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
   """
 

@@ -13,7 +13,8 @@ class Counts(NamedTuple):
 
   agent_steps: unmasked transitions of the training environments.
   frames: environment frames in these transitions (action repeat included).
-  updates: gradient steps. trained_steps: unmasked transitions used in them.
+  updates: batches learnt from, each in one or more gradient steps. trained_steps: unmasked
+    transitions used in them.
   episodes: training episodes that ended. wall_s: seconds of training, over all resumptions.
   """
 

@@ -57,9 +57,9 @@ class SweepArguments:
   search: instead of a grid, the space that Optuna searches: 'FIELD=LOW..HIGH FIELD=LOW..HIGH:log
     FIELD=VALUE,VALUE', a range, one on a logarithmic scale, and choices; or a .json file {"FIELD":
     "LOW..HIGH" or [VALUE, ...], ...}. Runs that fall behind are stopped. Needs the extra search.
-  trials: with --search, the combinations to try.
-  seeds: runs of each combination, whose seeds count up from `--config.seed`. With --search, 1 by
-    default.
+  trials: the combinations that a search tries; a new one needs it.
+  seeds: runs of each combination, whose seeds count up from `--config.seed`. A new grid needs it;
+    in a search it is 1 by default.
   out: folder of the sweep. An existing sweep is resumed, or extended by more values and seeds, or
     by more trials; options that are not given stay as they were. '' = runs/sweeps/<config>/<time>.
   jobs: runs at a time; 0 = half of the cores, at least one.
