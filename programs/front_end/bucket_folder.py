@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import sys
@@ -16,10 +17,13 @@ from seed_acme import types
 from seed_acme.files import bucket
 from seed_acme.files import google_credentials
 from seed_acme.files import symbolic_links
+from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import door
 from seed_acme.storage import bucket_copy
+from seed_acme.storage import checkpoint
+from seed_acme.storage import lease
 from seed_acme.storage import run_directory
 
 
@@ -33,7 +37,8 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
 
   For a URL, this is a temporary folder: the run is fetched into it, copied back periodically while
   it trains, and deleted at the end. If the bucket cannot be reached any more, this process gets a
-  SIGTERM. For '', yields None.
+  SIGTERM. If the last copy fails or is interrupted, the folder stays and is named on standard
+  error. For '', yields None.
   """
   if not bucket.is_url(path):
     if path:
@@ -45,43 +50,72 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
     _require_credentials(path)
   scratch = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
   run = run_directory.RunDirectory(scratch / 'run', bucket=path.rstrip('/'))
+  is_kept = False
+
+  def keep() -> None:
+    nonlocal is_kept
+    is_kept = True  # first, because another signal may come at any moment
+    is_kept = checkpoint.newest(run.checkpoints) is not None
+    if is_kept:
+      print(_only_copy(run), file=sys.stderr, flush=True)
+
   try:
     mirror = bucket_copy.Mirror(run, on_failure=_end_this_process)
     mirror.start()
-    with closing(mirror):
+    with closing(mirror, keep):
       yield run
-  except (bucket.BucketError, BucketLost):
-    if any(scratch.rglob('arrays.npz')):
-      print(f'error: the run is whole in {scratch / "run"} only', file=sys.stderr, flush=True)
-      scratch = pathlib.Path()
+  except BucketLost:
     raise
   except (types.UserError, types.Failure) as error:
     kind = types.UserError if isinstance(error, types.UserError) else types.Failure
     raise kind(summary_lib.as_known(str(error), run)) from error
   finally:
-    if scratch != pathlib.Path():
+    if not is_kept:
       shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def closing(mirror: bucket_copy.Mirror) -> Iterator[None]:
-  """Copies the rest of the run at the end, except after wrong input or a lost lease."""
+def closing(mirror: bucket_copy.Mirror, keep: Callable[[], None] = lambda: None) -> Iterator[None]:
+  """Copies the rest of the run at the end, except after wrong input or a lost lease.
+
+  keep: called if that fails or is interrupted, because then the local folder may be the only one
+  that holds the whole run.
+  """
   try:
     yield
   except (types.UserError, door.CannotStart):
     mirror.abandon()
     raise
   except BaseException:
-    _stop(mirror)
+    _stop(mirror, keep)
     raise
-  _stop(mirror)
+  _stop(mirror, keep)
 
 
-def _stop(mirror: bucket_copy.Mirror) -> None:
+def _stop(mirror: bucket_copy.Mirror, keep: Callable[[], None]) -> None:
   try:
     mirror.stop()
-  except bucket.BucketError as error:  # the bucket worked at the start
+  except lease.TakenOver:  # the run is another program's now
+    raise
+  except (bucket.BucketError, OSError) as error:  # the bucket worked at the start
+    keep()
     raise BucketLost(str(error)) from error
+  except BaseException:  # above all a signal
+    keep()
+    raise
+
+
+def _only_copy(run: run_directory.RunDirectory) -> str:
+  """Says where the only whole copy of a run is, and what can be done with it."""
+  train = [own_name.command('seed-acme'), 'train', f'--run_dir={run.path}']
+  copy = f'copy what it holds to {run.bucket}'
+  if run.bucket.startswith(bucket.GOOGLE):
+    words = ['gcloud', 'storage', 'rsync', '--recursive', str(run.path), run.bucket]
+    copy = f'copy it to the bucket: {shlex.join(words)}'
+  return (
+    f'error: the run is whole in {run.path} only\n'
+    f'resume it from there: {shlex.join(train)}\nor {copy}'
+  )
 
 
 def _require_credentials(path: str) -> None:

@@ -104,6 +104,16 @@ def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
       temporary.unlink()
 
 
+def link_or_copy(source: str, target: str) -> None:
+  """Makes a hard link to a file, or a copy if the disk has no hard links; for `shutil.copytree`."""
+  try:
+    os.link(source, target)
+  except FileNotFoundError:
+    raise
+  except OSError:
+    shutil.copy2(source, target)
+
+
 def lasting_folder() -> pathlib.Path:
   """Returns a new temporary folder, which is deleted when this process exits."""
   folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))

@@ -16,9 +16,10 @@ layout:
 from __future__ import annotations
 
 from collections.abc import Callable
-import os
+import contextlib
 import pathlib
 import shutil
+import sys
 import threading
 import time
 from typing import NamedTuple
@@ -32,6 +33,7 @@ from seed_acme.storage import run_directory
 
 PERIOD_S = 10.0
 _GIVE_UP_S = 900.0  # time without one successful round
+_SILENT_S = 3.0  # of the last copy, after which it is announced
 _LOCK = 'lock.json'
 _BYTES_PER_S = 1e6  # average rate for one file
 _OF_AN_ATTEMPT = ('failure.json', 'notices.txt')  # obsolete once another attempt starts
@@ -109,11 +111,37 @@ class Mirror:
     return [(bucket.join(url, name), bucket.join(url, attempts[-1], name)) for name in earlier]
 
   def stop(self) -> None:
-    """Copies what is left and releases the lease; raises any error that prevents it."""
-    self._end_threads()
-    self._lease.renew()
-    self._copy(is_last=True)
-    self._lease.release()
+    """Copies what is left and releases the lease; raises any error that prevents it. If it takes
+    long, a line on standard error says so."""
+    announcement = threading.Timer(_SILENT_S, self._announce_last_copy)
+    announcement.daemon = True
+    announcement.start()
+    try:
+      self._end_threads()
+      self._lease.renew()
+      self._copy(is_last=True)
+      self._lease.release()
+    finally:
+      announcement.cancel()
+
+  def _announce_last_copy(self) -> None:
+    with contextlib.suppress(OSError):  # all may be copied and deleted by now
+      print(
+        f'Copying the end of the run to {self._url}: {self._num_bytes_left() / 1e6:,.1f} MB',
+        file=sys.stderr,
+        flush=True,
+      )
+
+  def _num_bytes_left(self) -> int:
+    """Returns the size of what the bucket does not have yet, or has only a part of."""
+    left = 0
+    for path in self._files():
+      state, sent = _state(path), self._sent.get(self._name(path))
+      left += 0 if sent is not None and sent.state == state else state[0]
+    newest = checkpoint.newest(self._run.checkpoints)
+    if newest is not None and _checkpoint_state(newest) != self._checkpoint_state:
+      left += sum(local.sizes(newest).values())
+    return left
 
   def abandon(self) -> None:
     """Ends without copying anything more; an alternative to `stop`."""
@@ -227,16 +255,19 @@ class Mirror:
   def _send(self, path: pathlib.Path) -> str | None:
     """Copies a checkpoint and returns its name in the bucket; None if it is gone.
 
-    It copies hard links to the files, because the loop may delete them meanwhile.
+    It copies hard links to the files, or copies of them, because the loop may delete them
+    meanwhile.
     """
     frozen = self._run.checkpoints / '.sending'
-    shutil.rmtree(frozen, ignore_errors=True)
     try:
-      shutil.copytree(path, frozen, copy_function=os.link)
-    except (FileNotFoundError, shutil.Error):  # a newer one is whole
-      return None
+      return self._send_frozen(frozen, path.name) if _freeze(path, frozen) else None
+    finally:
+      shutil.rmtree(frozen, ignore_errors=True)
+
+  def _send_frozen(self, frozen: pathlib.Path, of: str) -> str:
+    """Copies the files of the checkpoint with the local name `of`; returns its name there."""
     folder = bucket.join(self._url, bucket_fetch.CHECKPOINTS)
-    name = path.name.partition('.')[0]
+    name = of.partition('.')[0]
     target = f'{name}{bucket_fetch.AGAIN}' if name in bucket.names(folder) else name
     _delete_checkpoint(bucket.join(folder, target))
     parts = sorted(
@@ -245,7 +276,6 @@ class Mirror:
     )
     for part in parts:
       bucket.upload(part, bucket.join(folder, target, part.relative_to(frozen).as_posix()))
-    shutil.rmtree(frozen)
     return target
 
   def _delete_old_checkpoints(self, newest: str, best: int | None) -> None:
@@ -268,6 +298,20 @@ class Mirror:
         _delete_checkpoint(bucket.join(folder, name))
     for name in kept.intersection(with_replay[:-1]):
       bucket.delete_folder(bucket.join(folder, name, bucket_fetch.REPLAY))
+
+
+def _freeze(path: pathlib.Path, frozen: pathlib.Path) -> bool:
+  """Links or copies the files of a checkpoint; False if it is gone: a newer one is whole."""
+  shutil.rmtree(frozen, ignore_errors=True)  # left by a kill
+  try:
+    shutil.copytree(path, frozen, copy_function=local.link_or_copy)
+  except (FileNotFoundError, shutil.Error) as error:
+    if not path.exists():
+      return False
+    # Of `shutil.Error`, which lists every file, only the first reason.
+    reason = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
+    raise OSError(f'cannot copy {path}: {reason}') from error
+  return True
 
 
 def _delete_checkpoint(url: str) -> None:

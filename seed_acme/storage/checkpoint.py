@@ -190,14 +190,7 @@ def _keep_replay(old: pathlib.Path, new: pathlib.Path) -> None:
   except Damaged:
     return
   if replay is not None:
-    shutil.copytree(replay, new / _REPLAY, copy_function=_link)
-
-
-def _link(source: str, target: str) -> None:
-  try:
-    os.link(source, target)
-  except OSError:
-    shutil.copy2(source, target)
+    shutil.copytree(replay, new / _REPLAY, copy_function=local.link_or_copy)
 
 
 def part_of_host(index: int) -> str:

@@ -1,6 +1,8 @@
 """A run kept in a bucket: what survives if a machine is lost at any moment."""
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -179,6 +181,82 @@ def test_the_newest_replay_memory_stays_where_later_checkpoints_have_none(make_c
   fetched = bucket_fetch.fetch(url, tmp_path / 'new').checkpoints
   assert [path.name for path in checkpoint.all_whole(fetched)] == [f'{2:012d}', f'{5:012d}']
   assert (checkpoint.replay_folder(fetched / f'{2:012d}') / 'chunks').read_text() == '2'
+
+
+def _refuse_links(monkeypatch, number):
+  def link(*_):
+    raise OSError(number, os.strerror(number))
+
+  monkeypatch.setattr(os, 'link', link)
+
+
+@pytest.mark.parametrize('number', [errno.EPERM, errno.EXDEV, errno.EMLINK])
+def test_a_disk_without_hard_links_is_copied_too(make_copy, url, tmp_path, monkeypatch, number):
+  _refuse_links(monkeypatch, number)
+  run, copier = make_copy()
+  copier.start()
+  run.replay_in_progress.mkdir()
+  (run.replay_in_progress / 'chunks').write_text('data')
+  copies.save(run, 10, 1, replay=run.replay_in_progress)
+  copier.stop()
+  newest = checkpoint.newest(bucket_fetch.fetch(url, tmp_path / 'new').checkpoints)
+  assert checkpoint.load(newest).meta['value'] == 1
+  assert (checkpoint.replay_folder(newest) / 'chunks').read_text() == 'data'
+  assert os.listdir(run.checkpoints) == [f'{10:012d}'], 'the copy stays behind'
+
+
+def test_a_checkpoint_that_cannot_be_copied_is_an_error(make_copy, monkeypatch):
+  def refuse(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+  run, copier = make_copy()
+  copier.start()
+  _refuse_links(monkeypatch, errno.EPERM)
+  monkeypatch.setattr(bucket_copy.shutil, 'copy2', refuse)
+  copies.save(run, 10, 1)
+  with pytest.raises(OSError, match=rf'cannot copy .*{10:012d}: .*{os.strerror(errno.ENOSPC)}'):
+    copier.stop()
+  assert os.listdir(run.checkpoints) == [f'{10:012d}'], 'half a copy fills the disk'
+
+
+def test_one_that_is_deleted_meanwhile_is_no_error(make_copy, url, monkeypatch, capsys):
+  run, copier = make_copy()
+  copier.start()
+  link = os.link
+
+  def delete_first(source, target):
+    monkeypatch.setattr(os, 'link', link)
+    copies.save(run, 20, 2, keep=1)
+    link(source, target)
+
+  monkeypatch.setattr(os, 'link', delete_first)
+  copies.save(run, 10, 1)
+  name = f'{copies.CHECKPOINTS}/{20:012d}/meta.json'
+  copies.wait_for(lambda: name in bucket.files_below(url))
+  copier.stop()
+  assert bucket.names(bucket.join(url, copies.CHECKPOINTS)) == [f'{20:012d}']
+  assert 'bucket: ' not in capsys.readouterr().out
+
+
+def test_a_last_copy_that_takes_long_is_announced_with_its_size(
+  make_copy, url, monkeypatch, capsys
+):
+  monkeypatch.setattr(bucket_copy, '_SILENT_S', 0.0)
+  run, _ = make_copy()
+  copier = bucket_copy.Mirror(run, period_s=1000.0)  # copies only when it stops
+  copier.start()
+  copies.save(run, 10, 1)
+  (run.path / 'large').write_bytes(bytes(2_000_000))
+  said, upload = [], bucket.upload
+
+  def upload_late(local, target):
+    copies.wait_for(lambda: said.append(capsys.readouterr().err) or ''.join(said))
+    upload(local, target)
+
+  monkeypatch.setattr(bucket, 'upload', upload_late)
+  copier.stop()
+  assert ''.join(said) == f'Copying the end of the run to {url}: 2.0 MB\n'
+  assert 'large' in bucket.names(url)
 
 
 def test_large_files_are_sent_less_often(make_copy, url, monkeypatch):

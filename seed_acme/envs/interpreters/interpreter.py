@@ -14,11 +14,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 from typing import Any, NamedTuple
 
 from seed_acme import types
 from seed_acme.checks import extras
+from seed_acme.files import local
 
 OLDEST, NEWEST = (3, 10), (3, 13)  # versions of Python that are tested
 SERVED = ' to '.join('.'.join(map(str, version)) for version in (OLDEST, NEWEST))
@@ -207,7 +207,7 @@ def _folder_of_package() -> pathlib.Path:
     folder.mkdir(parents=True, exist_ok=True)
     _link(folder / 'seed_acme', package)
   except OSError:  # no home, or one that cannot be written to
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_package_'))
+    folder = local.lasting_folder()
     _link(folder / 'seed_acme', package)
   return folder
 

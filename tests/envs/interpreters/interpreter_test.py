@@ -60,6 +60,26 @@ def test_without_a_home_that_can_be_written_to(tmp_path, monkeypatch):
   interpreter._folder_of_package.cache_clear()
 
 
+def test_without_such_a_home_nothing_stays_behind(tmp_path):
+  scratch = tmp_path / 'scratch'
+  scratch.mkdir()
+  (tmp_path / 'file').write_text('')
+  code = (
+    'import os, sys; from seed_acme.envs.interpreters import interpreter\n'
+    "folder = interpreter.variables('/other/python')['PYTHONPATH'].split(os.pathsep)[0]\n"
+    'print(os.path.dirname(folder), os.listdir(folder))'
+  )
+  done = subprocess.run(
+    [sys.executable, '-c', code],
+    env={**os.environ, 'XDG_CACHE_HOME': str(tmp_path / 'file'), 'TMPDIR': str(scratch)},
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  assert done.stdout.strip() == f"{scratch} ['seed_acme']"
+  assert not list(scratch.iterdir())
+
+
 @pytest.mark.parametrize(
   ('make', 'message'),
   [
