@@ -35,6 +35,7 @@ from seed_acme.version import __version__
 
 _STACK = ('tensorflow', 'dm-sonnet', 'dm-reverb', 'numpy')
 _COPIED = ('config.json', 'environment.json', 'metrics.csv')
+_VIDEOS = {pathlib.Path(name).suffix: name for name in packed_run.VIDEOS}  # by suffix
 # kinds of episodes in a checkpoint, the better measure first
 _OF_WINDOW = ('evaluation', 'training')
 
@@ -60,12 +61,13 @@ def pack(
   config = saved_config.load(
     run.config, trust_lib.Trust(everything=trust), only_types=not num_episodes
   )
-  video_name, video_path = _video(run, video)
+  _check_video(run, video)
   with tempfile.TemporaryDirectory(prefix='seed_acme_') as above:
-    # A live run may delete the checkpoint while it is being played.
+    # A live run may delete the checkpoint, or replace the film, while the episodes are played.
     copy = run_directory.RunDirectory(pathlib.Path(above) / run.path.name)
     copy.path.mkdir()
     saved = _copy(run, copy, choice, tell)
+    video_name = _copy_video(run, copy, video)
     score = _window_score(saved)
     if num_episodes:
       score = _played_score(run, copy, num_episodes, trust, progress)
@@ -79,8 +81,6 @@ def pack(
     for path in sorted(copy.path.rglob('*')):
       if path.is_file():
         contents[path.relative_to(copy.path).as_posix()] = path
-    if video_path is not None:
-      contents[video_name] = video_path
     packed_run.write(out, contents)
   return record
 
@@ -110,23 +110,38 @@ def _copy(
   return checkpoint.load(target)
 
 
-def _video(run: run_directory.RunDirectory, given: str) -> tuple[str, pathlib.Path | None]:
-  """Returns the video's name in the zip and its path; '' and None = there is none."""
-  kinds = {pathlib.Path(name).suffix: name for name in packed_run.VIDEOS}
-  if given:
-    path = pathlib.Path(given)
-    if path.suffix not in kinds:
-      raise types.UserError(f'the video {given} must end in {" or ".join(kinds)}')
-    if not path.is_file():
+def _check_video(run: run_directory.RunDirectory, given: str) -> None:
+  if given and pathlib.Path(given).suffix not in _VIDEOS:
+    raise types.UserError(f'the video {given} must end in {" or ".join(_VIDEOS)}')
+  if given and not pathlib.Path(given).is_file():
+    raise types.UserError(
+      f'there is no video {given}: film one with seed-acme evaluate {run.name} --video={given}'
+    )
+
+
+def _copy_video(
+  run: run_directory.RunDirectory, copy: run_directory.RunDirectory, given: str
+) -> str:
+  """Copies the given video or the run's newest; returns its name there, '' if there is none."""
+  with local.explained(copy.path, 'write'):
+    try:
+      path = pathlib.Path(given) if given else _newest_video(run)
+      if path is None:
+        return ''
+      name = _VIDEOS[path.suffix]
+      shutil.copyfile(path, copy.path / name)
+    except FileNotFoundError as error:
       raise types.UserError(
-        f'there is no video {given}: film one with seed-acme evaluate {run.name} --video={given}'
-      )
-    return kinds[path.suffix], path
-  found = [path for path in run.path.rglob('*') if path.suffix in kinds and path.is_file()]
-  if not found:
-    return '', None
-  newest = max(found, key=lambda path: path.stat().st_mtime)
-  return kinds[newest.suffix], newest
+        f'a video in {run.name} was deleted meanwhile ({error.filename}): try again'
+      ) from error
+  return name
+
+
+def _newest_video(run: run_directory.RunDirectory) -> pathlib.Path | None:
+  # Hidden files are not complete, and a .gif beside an .mp4 is only the preview of it.
+  found = {path for path in run.path.rglob('[!.]*') if path.suffix in _VIDEOS and path.is_file()}
+  films = [path for path in found if path.suffix != '.gif' or path.with_suffix('.mp4') not in found]
+  return max(films, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _played_score(

@@ -1,6 +1,7 @@
 """`seed-acme pack` and `unpack` without playing: the zip's contents, and refusals."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import yaml
 from seed_acme.programs import cli
 from seed_acme.programs.tools.packing import packing
 from seed_acme.storage import opening
+from seed_acme.storage import packed_run
 from tests.programs.tools.packing import packed
 
 
@@ -130,6 +132,46 @@ def test_a_video_is_packed_the_newest_of_the_run_or_the_one_that_is_given(tmp_pa
   (tmp_path / 'own.gif').write_bytes(b'GIF89a')
   archive, _ = pack(run, f'--video={tmp_path / "own.gif"}', name='second.zip')
   assert archive.read('video.gif') == b'GIF89a' and 'video.mp4' not in archive.namelist()
+
+
+@pytest.mark.slow
+def test_the_newest_video_is_a_whole_film_not_its_preview(tmp_path, pack):
+  run = packed.make(tmp_path / 'filmed')
+  run.metrics.unlink()  # no plot, which takes a second
+  run.videos.mkdir()
+  for i, (name, content) in enumerate(
+    [
+      ('000000000050.mp4', b'earlier film'),
+      ('000000000100.mp4', b'film'),
+      ('000000000100.gif', b'GIF89a preview'),  # written after the film it shows
+      ('000000000100.json', b'{}'),
+      ('.000000000200.77.mp4', b'half a film'),
+      ('.78.000000000100.gif', b'half a preview'),
+    ]
+  ):
+    (run.videos / name).write_bytes(content)
+    os.utime(run.videos / name, (1e9 + i, 1e9 + i))
+  archive, _ = pack(run)
+  assert archive.read('video.mp4') == b'film' and 'video.gif' not in archive.namelist()
+  assert '[video.mp4]' in archive.read('README.md').decode()
+
+
+@pytest.mark.slow
+def test_a_video_that_goes_after_it_was_copied_is_packed_all_the_same(tmp_path, pack, monkeypatch):
+  run = packed.make(tmp_path / 'filmed')
+  run.metrics.unlink()  # no plot, which takes a second
+  run.videos.mkdir()
+  film = run.videos / '000000000100.mp4'
+  film.write_bytes(b'film')
+  write = packed_run.write
+
+  def write_later(*arguments):
+    film.unlink()
+    write(*arguments)
+
+  monkeypatch.setattr(packed_run, 'write', write_later)
+  archive, _ = pack(run)
+  assert archive.read('video.mp4') == b'film'
 
 
 @pytest.mark.slow
