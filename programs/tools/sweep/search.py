@@ -148,8 +148,10 @@ class Search:
   def _load(self) -> Any:
     optuna = self._optuna
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # the scheduler reports events instead
+    # As the path of a URL, `?` would begin the options, and Optuna would fill in what is in braces.
+    database = (self._out / FILE).absolute().as_uri()
     return optuna.create_study(
-      storage=f'sqlite:///{self._out / FILE}',
+      storage=f'sqlite:///{database}?uri=true',
       study_name=self.plan.base.name,
       direction='maximize',
       load_if_exists=True,
