@@ -87,6 +87,7 @@ class GymVector:
       frames_per_step=int(getattr(environment, 'frames_per_step', 1)),
     )
     self._action = vector.Structure(self.spec.action)
+    self._clips = [vector.clip_bounds(spec) for spec in vector.Structure(action).leaves]
     self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
     self._has_ended = np.zeros(num_environments, bool)
     self._begun = False
@@ -111,9 +112,9 @@ class GymVector:
     is_first = self._has_ended
     given = self._action.unflatten(
       [
-        self._written(leaf, spec, of_space, is_first)
-        for leaf, spec, of_space in zip(
-          self._action.flatten(actions), self._action.leaves, self._action_leaves
+        self._written(leaf, spec, of_space, clip, is_first)
+        for leaf, spec, of_space, clip in zip(
+          self._action.flatten(actions), self._action.leaves, self._action_leaves, self._clips
         )
       ]
     )
@@ -175,7 +176,12 @@ class GymVector:
     return read
 
   def _written(
-    self, leaf: Any, spec: dm_specs.Array, of_space: _Leaf, is_unused: np.ndarray
+    self,
+    leaf: Any,
+    spec: dm_specs.Array,
+    of_space: _Leaf,
+    clip: tuple[np.ndarray, np.ndarray] | None,
+    is_unused: np.ndarray,
   ) -> np.ndarray:
     """Converts one array of actions; unused ones become the valid action nearest to 0."""
     if isinstance(spec, dm_specs.DiscreteArray):
@@ -185,7 +191,8 @@ class GymVector:
       lockstep.check_shape(leaf, (self.num_environments, *spec.shape))
       is_bounded = isinstance(spec, dm_specs.BoundedArray)
       leaf[is_unused] = np.clip(0, spec.minimum, spec.maximum) if is_bounded else 0
-    return of_space.from_start(leaf.astype(of_space.dtype))
+    leaf = leaf.astype(of_space.dtype)
+    return of_space.from_start(leaf if clip is None else np.clip(leaf, *clip))
 
   @property
   def can_render(self) -> bool:

@@ -25,7 +25,8 @@ class VectorOfEnvironments:
   Observations keep the dtype of their specification, except float64, which becomes
   float32 (values, bounds and specification). The same holds for actions; the environment
   gets them in its own dtype. Bounds of float64 actions that float32 cannot represent are
-  rounded inwards, so that every action within our specification is within the environment's.
+  rounded inwards, so that every action within our specification is within the environment's. Where
+  no float32 lies between its bounds, both become the nearest one, and the environment gets its own.
 
   Two optional attributes of an environment are read: `last_score` (float), after each reset and
   step, is the reward to report to users if it differs from the reward to learn from;
@@ -61,6 +62,7 @@ class VectorOfEnvironments:
     )
     self._has_score = hasattr(first, 'last_score')
     self._action = Structure(action_spec)
+    self._clips = [clip_bounds(spec) for spec in self._action.leaves]
     self._observation = Structure(observation_spec)
     self._fields = time_steps.leaf_fields(observation_spec)
     # (shape and dtype as the environment returns them, dtype that is passed on)
@@ -82,10 +84,13 @@ class VectorOfEnvironments:
     ValueError for another structure or shape.
     """
     leaves = []
-    for leaf, spec in zip(self._action.flatten(actions), self._action.leaves):
+    flat = self._action.flatten(actions)
+    for leaf, spec, clip in zip(flat, self._action.leaves, self._clips):
       # A copy, because an environment may modify its action, but not the caller's array.
       leaf = np.array(leaf, spec.dtype)
       lockstep.check_shape(leaf, (self.num_environments, *spec.shape))
+      if clip is not None:
+        np.clip(leaf, *clip, out=leaf)
       leaves.append(leaf)
     rows = zip(self._environments, self._has_ended, self._action.rows(leaves))
     return self._collect(
@@ -309,12 +314,27 @@ def narrow_spec(spec: dm_specs.Array) -> dm_specs.Array:
 
 
 def narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
-  """Does `narrow_spec` for actions: values within the new bounds are also within the old ones."""
+  """Does `narrow_spec` for actions: values within the new bounds are also within the old ones.
+
+  Where no float32 is within the old bounds, as with a locked joint, both become the nearest one.
+  """
   narrow = narrow_spec(spec)
   if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
     return narrow
   low, high = narrow.minimum, narrow.maximum
-  return narrow.replace(
-    minimum=np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low),
-    maximum=np.where(high > spec.maximum, np.nextafter(high, np.float32(-np.inf)), high),
-  )
+  low = np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low)
+  high = np.where(high > spec.maximum, np.nextafter(high, np.float32(-np.inf)), high)
+  is_empty = low > high
+  if is_empty.any():
+    low, high = (np.where(is_empty, narrow.minimum, bound) for bound in (low, high))
+  return narrow.replace(minimum=low, maximum=high)
+
+
+def clip_bounds(spec: dm_specs.Array) -> tuple[np.ndarray, np.ndarray] | None:
+  """Returns the bounds to which an action within those of `narrow_inwards` must be clipped, in the
+  environment's dtype; None if it is within them anyway."""
+  narrow = narrow_inwards(spec)
+  if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
+    return None
+  is_within = (narrow.minimum >= spec.minimum).all() and (narrow.maximum <= spec.maximum).all()
+  return None if is_within else (spec.minimum, spec.maximum)

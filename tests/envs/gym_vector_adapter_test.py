@@ -101,6 +101,17 @@ def test_nested_spaces_and_choices_that_begin_elsewhere(mode):
   np.testing.assert_array_equal(second[:, 0], [2, 0])  # the turns, -1 ... 1 there
 
 
+@pytest.mark.parametrize('factory', ['make_locked', 'make_locked_alone'])
+@pytest.mark.parametrize('rescales', [True, False])
+def test_an_action_that_cannot_vary_is_the_space_s_own(factory, rescales):
+  environment = _make(f'{_MINE}:{factory}', 2, rescale_actions=rescales)
+  environment.reset()
+  for bound in environment.spec.action.minimum, environment.spec.action.maximum:
+    row = environment.step(np.stack([bound, bound]))  # the space is asserted there
+    np.testing.assert_array_equal(row.observation, [[bound[0], np.float32(0.1)]] * 2)
+  environment.close()
+
+
 def test_the_seed_of_a_run_decides_and_is_given_once():
   first, again, other = (_make(f'{_MINE}:make', 2, seed=seed) for seed in (1, 1, 2))
   noise = [e.reset().observation['row'][:, 1].tolist() for e in (first, again, other)]

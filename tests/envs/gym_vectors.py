@@ -73,6 +73,29 @@ def make(seed, num_environments, mode='NextStep', is_deaf=False, missing=0, copy
   )
 
 
+class Locked(gymnasium.Env):
+  """An environment whose second joint cannot move, at a number that float32 has not."""
+
+  observation_space = spaces.Box(-1, 1, (2,))
+  action_space = spaces.Box(np.array([-1, 0.1]), np.array([1, 0.1]), dtype=np.float64)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    assert self.action_space.contains(action), action
+    return np.asarray(action, np.float32), 0.0, False, False, {}
+
+
+def make_locked(seed, num_environments):
+  return vector.SyncVectorEnv([Locked] * num_environments)
+
+
+def make_locked_alone(seed):
+  return Locked()
+
+
 def make_alone(seed, **settings):
   """Makes the same environments one by one."""
   return Counting(**settings)

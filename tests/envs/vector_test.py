@@ -108,6 +108,36 @@ def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
   assert np.isfinite(spec.maximum).all()
 
 
+@pytest.mark.parametrize(
+  'low, high, got',
+  [
+    ([-1, 0.1], [1, 0.1], 0.1),  # a locked joint, at a number that float32 has not
+    ([-1, 0.1 + 1e-12], [1, 0.1 + 2e-12], 0.1 + 2e-12),  # no float32 lies between these
+    ([-1, -0.7], [1, -0.7], -0.7),
+    ([-1, 0.5], [1, 0.5], 0.5),
+  ],
+)
+def test_an_action_that_cannot_vary_reaches_the_environment_within_its_bounds(low, high, got):
+  received = []
+
+  class Locked(scripted_environments.ScriptedEnvironment):
+    def action_spec(self):
+      return dm_specs.BoundedArray((2,), np.float64, low, high)
+
+    def step(self, action):
+      received.append(action)
+      return super().step(action[0])
+
+  environment = vector.VectorOfEnvironments([Locked(), Locked()], 'locked')
+  spec = environment.spec.action
+  assert spec.minimum[1] == spec.maximum[1] == np.float32(got)
+  assert (spec.minimum[0], spec.maximum[0]) == (-1, 1)
+  environment.reset()
+  environment.step(np.stack([spec.minimum, spec.maximum]))
+  assert [action.tolist() for action in received] == [[-1, got], [1, got]]
+  assert received[0].dtype == np.float64
+
+
 def test_environment_gets_its_own_action_dtype():
   received = []
 

@@ -99,8 +99,8 @@ MUTATIONS = (
   record.Mutation(
     name='action_bounds_narrowed_outwards',
     file='seed_acme/envs/vector.py',
-    old='minimum=np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low),',
-    new='minimum=low,',
+    old='low = np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low)',
+    new='low = np.where(low < spec.minimum, low, low)',
     tests='tests/envs/vector_test.py::test_narrowed_action_bounds_stay_inside_and_exact_ones_stay',
     fault='an action at its bound is outside that of the environment',
   ),
