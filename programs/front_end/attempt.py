@@ -46,7 +46,7 @@ class Attempt:
     self._stop_s = _STOP_S + saving_s
     self._show, self._progress, self._should_stop = life.show, life.progress, life.should_stop
     self._launcher: subprocess.Popen | None = None
-    self._started_s = time.time()
+    self._earlier_s: float | None = None  # `summary.status_time_s` when this attempt began
     self._ending_since_s: float | None = None  # time of a stop or a failure
     self._notices = summary_lib.Notices(run_dir)
     self._status: dict[str, Any] = {}  # the last status written in this attempt
@@ -78,7 +78,8 @@ class Attempt:
     _set_earlier_logs_aside(self._run_dir)
     self._run_dir.notices.unlink(missing_ok=True)
     self._notices = summary_lib.Notices(self._run_dir)
-    self._started_s, self._status, self._ending_since_s = time.time(), {}, None
+    self._earlier_s = summary_lib.status_time_s(self._run_dir)
+    self._status, self._ending_since_s = {}, None
     self._run_dir.set_phase('starting')
     self._show_progress()
     # Launchpad and Reverb leave temporary folders behind.
@@ -163,7 +164,7 @@ class Attempt:
       self._show(f'Notice: {line}')
 
   def _show_progress(self) -> None:
-    status = summary_lib.read_progress(self._run_dir, self._started_s)
+    status = summary_lib.read_progress(self._run_dir, self._earlier_s)
     if 'status' in status:
       self._status = status
     stalled = self._stall.look(status)

@@ -27,10 +27,19 @@ def read_status(run: run_directory.RunDirectory) -> dict[str, Any]:
   return local.read_json(run.status) if run.status.exists() else {}
 
 
-def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str, Any]:
-  """Returns what to show of this start: its last status, and its phase if any."""
+def status_time_s(run: run_directory.RunDirectory) -> float | None:
+  """Returns when the last status was written; None before the first."""
+  return read_status(run).get('time_s')
+
+
+def read_progress(run: run_directory.RunDirectory, earlier_s: float | None) -> dict[str, Any]:
+  """Returns what to show of this start: its last status, and its phase if any.
+
+  earlier_s: `status_time_s` when this start began. It identifies the status of an earlier start.
+    The order of times says nothing, because a clock may be set back.
+  """
   status, phase = read_status(run), ''
-  if not status or status['time_s'] < started_s:
+  if status.get('time_s') == earlier_s:
     status = {}
   with contextlib.suppress(FileNotFoundError):
     phase = run.phase.read_text(encoding='utf-8')

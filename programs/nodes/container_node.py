@@ -195,6 +195,7 @@ def _mirrored(
     mirror.start()
   try:
     with bucket_folder.closing(mirror), _failures(run, _LEARNER):
+      news.begin()
       yield news
   except (types.UserError, types.Failure) as error:  # all other exceptions are SystemExit by now
     print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
@@ -214,14 +215,18 @@ class _News:
     self._run = run
     self._progress = terminal.Progress(sys.stdout)
     self._notices = summary_lib.Notices(run)
-    self._started_s = time.time()
+    self._earlier_s: float | None = None
     self._stall = stall.Stall(stall.limit_s(learner), _LONGEST_GAP_S)
+
+  def begin(self) -> None:
+    """Notes which status is of an earlier start. Call it once the run is fetched."""
+    self._earlier_s = summary_lib.status_time_s(self._run)
 
   def show(self) -> None:
     """Prints new notices and the progress; called periodically."""
     for line in self._notices.new():
       print(f'Notice: {line}', flush=True)
-    status = summary_lib.read_progress(self._run, self._started_s)
+    status = summary_lib.read_progress(self._run, self._earlier_s)
     stalled = self._stall.look(status)
     self._progress.update({**status, 'stalled': stalled} if stalled else status)
 

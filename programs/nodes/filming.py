@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 import pathlib
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from seed_acme import core
 from seed_acme import types
@@ -88,9 +88,11 @@ class FilmedEnvironment(wrapper.Wrapper):
 
   def close(self) -> None:
     """Closes the environments, and drops an unfinished film."""
-    if self._film is not None:
-      self._film.close()
-    super().close()
+    try:
+      if self._film is not None:
+        self._film.close()
+    finally:
+      super().close()
 
   def _shown(self, timestep: types.VectorTimeStep) -> types.VectorTimeStep:
     if not self._has_failed:
@@ -158,7 +160,7 @@ class _StatusSteps:
 
   def __init__(self, run_dir: run_directory.RunDirectory):
     self._run_dir = run_dir
-    self._started_s = time.time()
+    self._earlier_s = self._status().get('time_s')  # identifies the status of an earlier start
     self._read_s = -_READ_PERIOD_S
     self._agent_steps: int | None = None
 
@@ -172,7 +174,11 @@ class _StatusSteps:
     return self._agent_steps
 
   def _read(self) -> int | None:
-    if not self._run_dir.status.exists():
+    status = self._status()
+    if not status:
       return 0
-    status = local.read_json(self._run_dir.status)
-    return status['agent_steps'] if status['time_s'] >= self._started_s else None
+    # Not by the order of times, because a clock may be set back.
+    return None if status['time_s'] == self._earlier_s else status['agent_steps']
+
+  def _status(self) -> dict[str, Any]:
+    return local.read_json(self._run_dir.status) if self._run_dir.status.exists() else {}

@@ -50,8 +50,8 @@ MUTATIONS = (
   record.Mutation(
     name='old_status_is_shown',
     file='programs/front_end/summary.py',
-    old="if not status or status['time_s'] < started_s:",
-    new="if not status or status['time_s'] > started_s:",
+    old="if status.get('time_s') == earlier_s:",
+    new='if not status:',
     tests='tests/programs/front_end/summary_test.py',
     fault='a start shows the progress of the one before',
   ),

@@ -10,6 +10,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
+from seed_acme.envs import checked
 from seed_acme.programs.front_end import attempt
 from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import launches
@@ -126,6 +127,14 @@ def test_waiting_is_told_from_work(folder):
   assert cheap.cpu_s > 0 and cheap.wait_s < cheap.cpu_s
   sleepy = launch_choice.step_environments(_changed(environment=_environment('sleepy')))
   assert sleepy.wait_s > 2e-3 and sleepy.cpu_s < sleepy.wait_s  # 20 ms for eight
+
+
+def test_an_error_of_close_costs_no_measurement(monkeypatch):
+  def close(self):
+    raise RuntimeError('the window is gone')
+
+  monkeypatch.setattr(checked.CheckedEnvironment, 'close', close)
+  assert launch_choice.step_environments(_changed()).cpu_s > 0
 
 
 @pytest.mark.slow

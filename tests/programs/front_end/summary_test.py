@@ -1,6 +1,7 @@
 """The reports at the end of a run whose process was lost before it wrote them."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -121,12 +122,18 @@ def test_rates_are_of_agent_steps_and_of_the_time_of_all_starts(tmp_path, config
 
 def test_progress_is_that_of_this_start(tmp_path):
   run = run_directory.create(tmp_path / 'run')
+  assert summary_lib.status_time_s(run) is None
+  assert summary_lib.read_progress(run, None) == {'phase': ''}
   assert summary_lib.read_progress(run, 50.0) == {'phase': ''}
-  status = {'agent_steps': 3, 'time_s': 50.0}
+  status = {'agent_steps': 3, 'time_s': time.time()}
   local.write_json(run.status, status)
   run.phase.write_text('filling', encoding='utf-8')
-  assert summary_lib.read_progress(run, 50.0) == {**status, 'phase': 'filling'}
-  assert summary_lib.read_progress(run, 50.5) == {'phase': 'filling'}
+  assert summary_lib.read_progress(run, None) == {**status, 'phase': 'filling'}
+  earlier_s = summary_lib.status_time_s(run)
+  assert summary_lib.read_progress(run, earlier_s) == {'phase': 'filling'}
+  later = {'agent_steps': 5, 'time_s': time.time() - 3600}  # the clock was set back meanwhile
+  local.write_json(run.status, later)
+  assert summary_lib.read_progress(run, earlier_s) == {**later, 'phase': 'filling'}
 
 
 def _in_bucket(tmp_path):

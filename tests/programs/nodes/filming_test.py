@@ -1,5 +1,6 @@
 """Filmed evaluation episodes: which ones, their files, and the effect of a failure."""
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -11,6 +12,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.on_policy import presets
+from seed_acme.envs import catch
 from seed_acme.envs import registry
 from seed_acme.files import local
 from seed_acme.programs.building import sections
@@ -158,13 +160,32 @@ def test_the_end_of_the_actor_is_no_failure_of_the_film(tmp_path):
   assert rig.told == [] and rig.films() == []
 
 
-def test_a_worker_knows_the_steps_by_a_status_of_its_own_time(tmp_path, monkeypatch):
+def test_environments_are_closed_though_an_unfinished_film_cannot_be_dropped(rig, monkeypatch):
+  @contextlib.contextmanager
+  def opened(writer, frames_per_s):
+    try:
+      yield
+    finally:
+      raise OSError('the disk is gone')
+
+  closed = []
+  monkeypatch.setattr(filming.video.Writer, 'open', opened)
+  monkeypatch.setattr(filming.video.Writer, 'add', lambda *_: None)
+  monkeypatch.setattr(catch.Catch, 'close', lambda self: closed.append(self))
+  rig.environment.reset()
+  with pytest.raises(OSError, match='the disk is gone'):
+    rig.environment.close()
+  assert len(closed) == 1
+
+
+def test_a_worker_knows_the_steps_by_a_status_of_its_own_start(tmp_path, monkeypatch):
   monkeypatch.setattr(filming, '_READ_PERIOD_S', 0.0)
   run = run_directory.create(tmp_path / 'run')
-  local.write_json(run.status, {'agent_steps': 700, 'time_s': time.time() - 5})
+  local.write_json(run.status, {'agent_steps': 700, 'time_s': time.time()})
   steps = filming.of_run(run).agent_steps
   assert steps() is None  # an earlier start's status, whose steps a resumed run may have lost
-  local.write_json(run.status, {'agent_steps': 500, 'time_s': time.time() + 5})
+  # The clock was set back meanwhile.
+  local.write_json(run.status, {'agent_steps': 500, 'time_s': time.time() - 3600})
   assert steps() == 500
   run.status.unlink()
   assert steps() == 0

@@ -143,12 +143,20 @@ from seed_acme.files import local
 from seed_acme.storage import bucket_copy, run_directory
 
 class Mirror:
-  def __init__(self, run, **_):
+  def __init__(self, run, *, on_round, **_):
+    self.run = run
+    rounds.append(on_round)
+
+  def start(self):  # fetches the status of an earlier start, when the clock was ahead
+    local.write_json(self.run.status, {'time_s': 9e9, 'updates': 77, 'agent_steps': 777})
+
+  def stop(self):
     pass
 
-  start = stop = lambda self: None
+rounds = []
 
 def train(node):
+  rounds[0]()
   local.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
   return False
 
@@ -167,4 +175,6 @@ def test_a_learner_that_was_stopped_and_saved_nothing_says_what_is_lost(tmp_path
   )
   assert done.returncode == processes.FAILURE_EXIT, done.stderr
   lost = '30 updates and 600 steps are lost because no whole checkpoint is on the disk'
+  # the progress, which is not that of the start before
+  assert '600 steps, return -, 30 updates' in done.stdout and '777' not in done.stdout
   assert f'Lost: {lost}' in done.stdout and f'error in learner/0: {lost}' in done.stderr
