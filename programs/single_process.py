@@ -17,6 +17,7 @@ from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
+from seed_acme.envs import closing
 from seed_acme.inference import server as server_lib
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
@@ -139,6 +140,7 @@ class SingleProcess:
     )
     sections = sections_lib.split(config)
     [learner] = sections.learners
+    self._environment_id, self._tell = config.environment.id, run_dir.add_notice
     self._should_stop = should_stop
     self._failure: BaseException | None = None  # raised in another thread
     self._cleanup = contextlib.ExitStack()
@@ -307,11 +309,15 @@ class SingleProcess:
     self._failure = self._failure or error
 
   def close(self) -> None:
-    """Stops replay and closes the logs and, last because they may hang, the environments."""
-    self.loop.close()
-    for actor in self.actors:
-      actor.close()
-    self._cleanup.close()
+    """Closes the logs and the environments, which may hang or raise, and stops replay.
+
+    The environments' errors become one notice: how the run ended is known by now.
+    """
+    with self._cleanup:
+      self.loop.close()
+      with closing.told(self._environment_id, self._tell), contextlib.ExitStack() as stack:
+        for actor in reversed(self.actors):  # the stack calls the last one first
+          stack.callback(actor.close)
 
 
 def _answer_batch(

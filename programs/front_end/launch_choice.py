@@ -22,6 +22,7 @@ import tree
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import closing
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.files import local
@@ -194,7 +195,8 @@ def step_environments(config: config_lib.ExperimentConfig) -> Stepping:
     environment.step(actions)
     calls_s.append(time.perf_counter() - call_s)
   cpu_s = (time.process_time() - start_cpu_s) / len(calls_s)
-  environment.close()
+  with closing.told(config.environment.id):
+    environment.close()
   return Stepping(cpu_s / number, max(0.0, min(calls_s) - cpu_s) / number)
 
 

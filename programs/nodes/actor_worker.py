@@ -27,6 +27,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
+from seed_acme.envs import closing as closing_lib
 from seed_acme.envs import process_state
 from seed_acme.files import local
 from seed_acme.programs.building import sections as sections_lib
@@ -234,15 +235,17 @@ def main() -> int:
   os.close(spec.activity_fd)
   closing = contextlib.ExitStack()
   code = _run_and_report(spec, activity, closing)
-  try:
-    closing.close()
-  except Exception:  # how the run ended is reported already
-    traceback.print_exc()
-  if left := leftovers.describe():
-    text = f'{spec.sections.name}: {left} still ran after the environments were closed, and ended'
+
+  def tell(text: str) -> None:
+    text = f'{spec.sections.name}: {text}'
     print(text, flush=True)
-    if not spec.sections.place.index:  # once is enough; the other actors leave the same behind
+    if not spec.sections.place.index:  # once is enough; the other actors have the same to tell
       spec.run_dir.add_notice(text)
+
+  with closing_lib.told(spec.sections.environment.id, tell):  # how the run ended is reported
+    closing.close()
+  if left := leftovers.describe():
+    tell(f'{left} still ran after the environments were closed, and ended')
   return code
 
 

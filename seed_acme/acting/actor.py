@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import contextlib
 
 import numpy as np
 
@@ -113,11 +114,15 @@ class Actor:
       group.interrupt()
 
   def close(self) -> None:
-    """Closes channels and environments. Called from the actor's own thread."""
-    for number, group in enumerate(self._groups):
-      self._activity.begin(activity_lib.Doing.CLOSING, number)
-      group.close()
-    self._activity.begin(activity_lib.Doing.STARTING)
+    """Closes channels and environments, also those of other groups when one raises.
+
+    Called from the actor's own thread.
+    """
+    with contextlib.ExitStack() as stack:  # calls the last one first
+      stack.callback(self._activity.begin, activity_lib.Doing.STARTING)
+      for number, group in reversed(tuple(enumerate(self._groups))):
+        stack.callback(group.close)
+        stack.callback(self._activity.begin, activity_lib.Doing.CLOSING, number)
 
 
 def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 from seed_acme import core
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.envs import closing
 from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import vector
 from seed_acme.envs import wrapper
@@ -105,7 +106,8 @@ def wrap(
     elif 'bounded' not in kinds:
       fix = 'leave action_bins out'
     if fix:
-      environment.close()
+      with closing.told(name):
+        environment.close()
       raise types.UserError(
         f'environment {name!r}: action_bins ({settings.action_bins}) needs bounded float '
         f'actions, it takes {environment.spec.action!r}: {fix}'

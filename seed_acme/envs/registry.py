@@ -24,13 +24,12 @@ take the settings of `action_scaling`.
 
 from __future__ import annotations
 
-import contextlib
-
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
+from seed_acme.envs import closing
 from seed_acme.envs import process_state
 from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite as suite_lib
@@ -99,7 +98,8 @@ def _make(
 def _require_screen(environment: core.VectorEnvironment, environment_id: str) -> None:
   """Closes an environment that cannot render, and raises `types.UserError`."""
   if not (hasattr(environment, 'render') and getattr(environment, 'can_render', True)):
-    environment.close()
+    with closing.told(environment_id):
+      environment.close()
     raise types.UserError(
       f'environment {environment_id!r} cannot show its screen: give it a method '
       'render() -> uint8 [H, W, 3], or do without pictures of it'
@@ -108,7 +108,7 @@ def _require_screen(environment: core.VectorEnvironment, environment_id: str) ->
 
 def environment_spec(config: config_lib.EnvironmentConfig) -> types.EnvironmentSpec:
   """Makes one environment in this process, reads its specification and closes it."""
-  with contextlib.closing(make(config, num_environments=1, seed=0)) as environment:
+  with closing.afterwards(make(config, num_environments=1, seed=0), config.id) as environment:
     return environment.spec
 
 

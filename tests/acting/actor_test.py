@@ -180,6 +180,29 @@ def test_close_and_interrupt():
   ]
 
 
+def test_groups_are_closed_though_others_raise_and_their_errors_are_seen():
+  activity, log = activity_lib.Activity(), []
+
+  class Unclosable(logged.LoggedEnvironment):
+    def close(self):
+      log.append((activity.read().doing.name, activity.read().group))
+      raise RuntimeError('the window is gone')
+
+  actor = actor_lib.Actor(
+    [
+      actor_lib.EnvironmentGroup(
+        Unclosable('', []), logged.LoggedChannel('', []), np.zeros(2, np.int32), np.zeros(2)
+      )
+      for _ in range(2)
+    ],
+    activity,
+  )
+  with pytest.raises(RuntimeError, match='the window is gone'):
+    actor.close()
+  assert log == [('CLOSING', 0), ('CLOSING', 1)]
+  assert activity.read().doing is activity_lib.Doing.STARTING  # so no watch takes it for hanging
+
+
 def test_run_ids_repeat_with_a_seed_and_never_without():
   env_ids = np.array([4, 5, 6], np.int32)
   seeded = actor_lib.new_run_ids(3, env_ids)

@@ -199,6 +199,17 @@ def test_choices_need_bounded_floats(spec, fix):
     scaled(spec, action_bins=3)
 
 
+def test_a_refusal_is_what_is_raised_though_the_environment_cannot_be_closed(capsys):
+  class Unclosable(Echo):
+    def close(self):
+      raise RuntimeError('the window is gone')
+
+  made = vector.VectorOfEnvironments([Unclosable(dm_specs.Array((2,), np.float32))], 'echo')
+  with pytest.raises(types.UserError, match='finite bounds'):
+    action_scaling.wrap(made, action_scaling.Settings(action_bins=3), 'echo')
+  assert 'environment echo: close() raised RuntimeError' in capsys.readouterr().err
+
+
 def test_a_wrapped_environment_closes_and_renders_what_is_inside():
   closed = []
 

@@ -126,6 +126,16 @@ def test_an_environment_without_render_is_refused_only_if_it_has_to(factories, e
   assert len(factories.closed) == ('vector' in environment_id), 'what was built must be closed'
 
 
+def test_a_refusal_is_what_is_raised_though_close_raises(factories, monkeypatch):
+  def close(self):
+    raise RuntimeError('the window is gone')
+
+  name = 'picture_levels:make_vector'
+  monkeypatch.setattr(factories.Blind, 'close', close)
+  with pytest.raises(types.UserError, match=f'{name}.* cannot show'):
+    registry.make(config(name), 2, seed=1, renders=True)
+
+
 def test_the_vector_complains_if_environment_0_cannot():
   environment = vector.VectorOfEnvironments([scripted_environments.ScriptedEnvironment()], 'plain')
   assert not environment.can_render

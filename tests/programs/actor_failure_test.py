@@ -241,6 +241,18 @@ def test_without_workers_a_reward_that_is_nan_ends_the_run_at_once(folder):
   assert str(error.value) == _WRONG + 'nan'
 
 
+@pytest.mark.parametrize('launch', ['single_process', 'local_mp'])
+def test_an_error_of_close_is_told_once_and_the_run_has_finished(runs, launch):
+  environment = 'drill_environments:Unclosable'
+  run = runs.train(
+    '--config.total_steps=3000', f'--launch={launch}', f'--config.environment.id={environment}'
+  )
+  run.expect_finished(3000)
+  assert run.failure() is None
+  [notice] = run.stderr.splitlines()
+  assert f'environment {environment}: close() raised RuntimeError: the window is gone (' in notice
+
+
 def test_of_a_thread_that_hangs_the_user_is_told(folder):
   run = run_directory.create(folder / 'run')
   config = _config('Hanging', {'slow_s': 2.5}, step_timeout_s=1.0)

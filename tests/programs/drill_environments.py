@@ -109,6 +109,13 @@ class Raising(_Wrapped):
     return timestep
 
 
+class Unclosable(_Wrapped):
+  """Catch that raises when it is closed."""
+
+  def close(self):
+    raise RuntimeError('the window is gone')
+
+
 class Exploding(_Wrapped):
   """Catch whose observations become so large that the network overflows."""
 

@@ -16,6 +16,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme.envs import atari_games
 from seed_acme.envs import catch as catch_lib
+from seed_acme.envs import checked
 from seed_acme.inference import server as server_lib
 from seed_acme.programs import cli
 from seed_acme.programs.pictures import video
@@ -183,6 +184,24 @@ def test_the_return_is_that_of_the_episode_shown(catch, tmp_path, capsys):
   assert record['return'] == (-1 if has_missed else 1)
 
 
+def _let_close_raise(monkeypatch):
+  def close(self):
+    raise RuntimeError('the window is gone')
+
+  monkeypatch.setattr(checked.CheckedEnvironment, 'close', close)
+  return 'Notice: environment catch: close() raised RuntimeError: the window is gone ('
+
+
+def test_an_error_of_close_costs_no_result(catch, tmp_path, capsys, monkeypatch):
+  told = _let_close_raise(monkeypatch)
+  path = tmp_path / 'catch.gif'
+  said = evaluated_runs.evaluate(capsys, catch, '--episodes=3', f'--video={path}', '--json')
+  record = json.loads(said.out)
+  assert (record['episodes'], record['video']['length']) == (3, 9) and path.exists()
+  lines = said.err.splitlines()
+  assert len(lines) == 2 and all(line.startswith(told) for line in lines)
+
+
 def test_an_episode_that_does_not_end_is_cut_and_a_gif_works(pong, tmp_path, capsys):
   path = tmp_path / 'pong.gif'
   arguments = (pong, '--episodes=1', f'--video={path}', '--max_video_steps=12')
@@ -267,6 +286,14 @@ def test_episodes_are_played_in_a_window_and_counted(catch, capsys, monkeypatch,
   )
   assert (record['episodes'], record['length_mean']) == (3, 9)
   assert len(shown) == 30 and len({picture.tobytes() for picture in shown}) > 10
+  assert not pygame.display.get_init()
+
+
+def test_an_error_of_close_costs_no_episode_that_was_watched(catch, capsys, monkeypatch, pygame):
+  told = _let_close_raise(monkeypatch)
+  said = evaluated_runs.evaluate(capsys, catch, '--watch', '--episodes=2', '--json')
+  record = json.loads(said.out.splitlines()[-1])  # pygame may greet first
+  assert record['episodes'] == 2 and told in said.err
   assert not pygame.display.get_init()
 
 

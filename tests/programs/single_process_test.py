@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import catch
+from seed_acme.envs import checked
 from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
 from seed_acme.programs import single_process
@@ -179,6 +181,47 @@ def test_the_status_of_a_finished_run(first):
   assert status['inference_batch_size']['max'] == 8  # all training environments
   assert {'gradient', 'publish', 'sample'} <= status['seconds']['learner'].keys()
   assert {'inference', 'unrolls'} <= status['seconds']['inference'].keys()
+
+
+def _let_close_raise(monkeypatch):
+  """Makes environments raise when they are closed; returns a list with an entry for each call."""
+  calls = []
+
+  def close(self):
+    calls.append(None)
+    raise RuntimeError('the window is gone')
+
+  monkeypatch.setattr(checked.CheckedEnvironment, 'close', close)
+  return calls
+
+
+@pytest.mark.slow
+def test_an_error_of_close_spoils_no_finished_run_and_becomes_one_notice(tmp_path, monkeypatch):
+  calls = _let_close_raise(monkeypatch)
+  run = _run(tmp_path, total_steps=40)  # checks that it has finished
+  assert _status(run)['status'] == 'finished'
+  [notice] = run.notices.read_text().splitlines()
+  assert notice.startswith('environment catch: close() raised RuntimeError: the window is gone (')
+  assert len(calls) == 3  # of every actor
+  names = [thread.name for thread in threading.enumerate()]
+  assert 'watch' not in names  # the rest was stopped
+
+
+@pytest.mark.slow
+def test_an_error_of_close_does_not_hide_what_has_ended_the_run(tmp_path, monkeypatch):
+  calls, step = _let_close_raise(monkeypatch), catch.Catch.step
+
+  def fail(self, actions):
+    if len(steps) > 20:
+      raise types.NotFinite('the reward is no number')
+    steps.append(None)
+    return step(self, actions)
+
+  steps = []
+  monkeypatch.setattr(catch.Catch, 'step', fail)
+  with pytest.raises(types.NotFinite, match='the reward is no number'):
+    single_process.run(_config(), _create(tmp_path))
+  assert len(calls) == 3
 
 
 def test_actors_are_answered_together_and_evaluation_apart(first, notes):

@@ -17,9 +17,12 @@ from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.files import local
+from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import stall
+from seed_acme.programs.front_end import summary
 from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import specification
@@ -29,6 +32,11 @@ from seed_acme.storage import saved_config
 
 _POLL_S = 0.02
 _START_S = 120.0  # longest wait for the first update
+# Longest time without progress after it. A busy machine, an update or a reset of the environments
+# is no stall: all of them also happen before the first update, which must come within this time.
+# The notice that names a hanging environment comes sooner, after 60 s (actor.step_timeout_s).
+_STILL_S = 120.0
+_ALONE_S = 1800.0  # longest measurement of the bound, which takes a minute or two
 _MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
 _LONGEST = 4  # the window is extended to this multiple of its length at most
 ENDLESS = 10**15  # agent steps: the benchmark ends the run itself
@@ -85,12 +93,13 @@ def bench(
       wait_for_updates(config, run_dir, launcher)
       tell(f'{config.name}: warming up for {warmup_seconds:g} s')
       time.sleep(warmup_seconds)
-      before = _read(config, run_dir, launcher, account)
+      progress = Progress(config, run_dir, launcher)
+      before = _read(config, run_dir, progress, account)
       for end in range(1, _LONGEST + 1):
         more = ' more, because a longer window is needed' if end > 1 else ''
         tell(f'{config.name}: measuring for {seconds:g} s{more}')
         time.sleep(seconds)
-        after = _read(config, run_dir, launcher, account)
+        after = _read(config, run_dir, progress, account)
         try:
           result = _result(config, before, after)
           break
@@ -162,17 +171,52 @@ def check_alive(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen)
     raise BenchFailed(f'the run ended: {failure["message"] if failure else "no reason given"}')
 
 
+class Progress:
+  """The status of a run that has made its first update, as long as it makes progress."""
+
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    launcher: subprocess.Popen,
+    saving_s: float = 0.0,
+  ):
+    """saving_s: how long saving the replay memory may take, which stops all else."""
+    # `stall_s` may be 0 or short, because for training it only changes the line that is shown.
+    learner = config.learner
+    self._limit_s = saving_s + max(_STILL_S, learner.stall_s, 2 * learner.log_period_s)
+    self._stall = stall.Stall(self._limit_s)
+    self._run_dir, self._launcher = run_dir, launcher
+
+  def status(self) -> dict[str, Any]:
+    """Returns the status; `BenchFailed` with the reason if the run has ended or stands still."""
+    check_alive(self._run_dir, self._launcher)
+    status = summary.read_progress(self._run_dir, earlier_s=None)
+    if self._stall.look(status):
+      raise BenchFailed(self._describe(status))
+    return status
+
+  def _describe(self, status: dict[str, Any]) -> str:
+    waits_for = f'waiting for {status["waits_for"]}' if status.get('waits_for') else ''
+    notices = summary.Notices(self._run_dir).new()
+    reasons = (status['phase'] or waits_for, f'its last notice: {notices[-1]}' if notices else '')
+    return (
+      f'the run has made no progress for {terminal.duration(self._limit_s)}'
+      f'{"".join(f"; {reason}" for reason in reasons if reason)}; run the same configuration with '
+      'seed-acme train and look at its logs'
+    )
+
+
 def _read(
   config: config_lib.ExperimentConfig,
   run_dir: run_directory.RunDirectory,
-  launcher: subprocess.Popen,
+  progress: Progress,
   account: cpu_account.CpuAccount,
 ) -> _Reading:
   """Takes a snapshot of the run at the moment that a new status appears."""
   last = lifecycle.read_status(run_dir)['time_s']
   while True:
-    check_alive(run_dir, launcher)
-    status = lifecycle.read_status(run_dir)
+    status = progress.status()
     if status['time_s'] != last:
       account.sample()
       return _Reading(status, account.seconds(), _actor_seconds(config, run_dir))
@@ -285,13 +329,17 @@ def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any])
   rows = max(1, round(result['inference_batch_size']['mean']))
   arguments = [run_dir.path, rows, result['steps_per_row'], result['replay_ratio']]
   module = 'seed_acme.programs.tools.benchmark.lower_bound'
-  measured = subprocess.run(
-    [sys.executable, '-m', module, *map(str, arguments)],
-    env=variables,
-    capture_output=True,
-    text=True,
-    errors='replace',
-  )
+  try:
+    measured = subprocess.run(
+      [sys.executable, '-m', module, *map(str, arguments)],
+      env=variables,
+      capture_output=True,
+      text=True,
+      errors='replace',
+      timeout=_ALONE_S,
+    )
+  except subprocess.TimeoutExpired:
+    raise BenchFailed(f'the bound took over {_ALONE_S:g} s; --no_bounds leaves it out') from None
   if measured.returncode:
     lines = measured.stderr.strip().splitlines()
     reason = lines[-1] if lines else processes.describe_exit(measured.returncode)

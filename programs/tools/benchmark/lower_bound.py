@@ -23,6 +23,7 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
+from seed_acme.envs import closing
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import build
 from seed_acme.programs.system import processes
@@ -122,12 +123,11 @@ def _num_bytes(nest: types.Nest) -> int:
 def _environment(
   config: config_lib.ExperimentConfig, acting: build.Acting, size: int, min_s: float = _MIN_S
 ) -> float:
-  environment = environments.make(config, size, config.seed)
-  environment.reset()
+  made = environments.make(config, size, config.seed)
   actions = _batch(acting.policy.example_row()[1].action, size)
-  seconds = _best(lambda: environment.step(actions), min_s)
-  environment.close()
-  return seconds
+  with closing.afterwards(made, config.environment.id) as environment:
+    environment.reset()
+    return _best(lambda: environment.step(actions), min_s)
 
 
 def _inference(acting: build.Acting, num_rows: int, min_s: float = _MIN_S) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import os
-import subprocess
 import tempfile
 import time
 from typing import Any, NamedTuple
@@ -16,8 +15,10 @@ import psutil
 from seed_acme import config as config_lib
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.benchmark import bench
+from seed_acme.programs.trial import specification
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -51,20 +52,26 @@ def soak(
     saved_config.save(config, run_dir.config)
     with bench.launched(run_dir, folder) as launcher:
       bench.wait_for_updates(config, run_dir, launcher)
-      samples = _watch(run_dir, launcher, num_steps, report)
+      progress = bench.Progress(config, run_dir, launcher, _saving_s(config, run_dir))
+      samples = _watch(progress, launcher.pid, num_steps, report)
   return record(config.name, samples)
 
 
+def _saving_s(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory) -> float:
+  """Returns how long saving the replay memory may take; 0 = it is not saved."""
+  if not config.checkpoint.replay:
+    return 0.0
+  spec_of = lambda: specification.of_run(config, run_dir)
+  return replay_size.saving_seconds(replay_size.replay_bytes(config, spec_of))
+
+
 def _watch(
-  run_dir: run_directory.RunDirectory,
-  launcher: subprocess.Popen,
-  num_steps: int,
-  report: Callable[[str], None],
+  progress: bench.Progress, launcher_pid: int, num_steps: int, report: Callable[[str], None]
 ) -> list[Sample]:
   """Takes a sample with each status that the learner writes."""
   samples = []
   next_report_s = 0.0
-  for sample in _samples(run_dir, launcher, num_steps):
+  for sample in _samples(progress, launcher_pid, num_steps):
     samples.append(sample)
     if time.monotonic() >= next_report_s:
       next_report_s = time.monotonic() + _REPORT_S
@@ -75,15 +82,12 @@ def _watch(
   return samples
 
 
-def _samples(
-  run_dir: run_directory.RunDirectory, launcher: subprocess.Popen, num_steps: int
-) -> Iterator[Sample]:
-  tree = _ProcessTree(launcher.pid)
+def _samples(progress: bench.Progress, launcher_pid: int, num_steps: int) -> Iterator[Sample]:
+  tree = _ProcessTree(launcher_pid)
   steps: int | None = None
   while steps is None or steps < num_steps:
     time.sleep(_POLL_S)
-    bench.check_alive(run_dir, launcher)
-    before, steps = steps, lifecycle.read_status(run_dir)['agent_steps']
+    before, steps = steps, progress.status()['agent_steps']
     if steps != before:
       yield Sample(steps, tree.resident_mb())
 

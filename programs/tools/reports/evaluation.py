@@ -17,6 +17,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
 from seed_acme.checks import bounds
+from seed_acme.envs import closing
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import process_state
 from seed_acme.envs import registry as suites
@@ -218,7 +219,8 @@ def _play(
   size = min(num_episodes, _MAX_ENVIRONMENTS)
   tally = episode_tally.EpisodeTally(num_episodes, size)
   num_steps = 0
-  with contextlib.closing(environments.make(loaded.config, size, seed)) as environment:
+  made = environments.make(loaded.config, size, seed)
+  with closing.afterwards(made, loaded.config.environment.id) as environment:
     for timestep in _timesteps(loaded, environment, seed, greedy):
       tally.add(timestep)
       num_steps += size - int((timestep.step_type == types.FIRST).sum())
@@ -236,7 +238,8 @@ def _watch(
   made = cast(core.RenderingEnvironment, environments.make(config, 1, seed, renders=True))
   frames_per_s = video_lib.frames_per_s(config.environment.id, made.spec.frames_per_step)
   tally = episode_tally.EpisodeTally(num_episodes, 1)
-  with screen, contextlib.closing(made) as environment, contextlib.suppress(window.Closed):
+  played = closing.afterwards(made, config.environment.id)
+  with screen, played as environment, contextlib.suppress(window.Closed):
     for timestep in _timesteps(loaded, environment, seed, greedy):
       tally.add(timestep)
       if timestep.step_type[0] == types.FIRST:
@@ -263,7 +266,8 @@ def _record(
   made = cast(core.RenderingEnvironment, environments.make(loaded.config, 1, seed, renders=True))
   frames_per_s = video_lib.frames_per_s(loaded.config.environment.id, made.spec.frames_per_step)
   score, num_steps, has_ended = 0.0, 0, False
-  with contextlib.closing(made) as environment, writer.open(frames_per_s):
+  played = closing.afterwards(made, loaded.config.environment.id)
+  with played as environment, writer.open(frames_per_s):
     for number, timestep in enumerate(_timesteps(loaded, environment, seed, greedy)):
       num_steps = number
       score += float(timestep.score[0]) if number else 0.0

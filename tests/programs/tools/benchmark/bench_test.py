@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import os
 import types as python_types
 
 import pytest
@@ -12,6 +13,7 @@ from seed_acme.files import local
 from seed_acme.programs import cli
 from seed_acme.programs.tools.benchmark import bench
 from seed_acme.programs.tools.benchmark import description
+from seed_acme.programs.tools.benchmark import soak
 from seed_acme.programs.tools.planning import costs as planning_costs
 from seed_acme.storage import run_directory
 
@@ -189,6 +191,71 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   ]
 
 
+@pytest.fixture(name='stalled')
+def _stalled(tmp_path, monkeypatch):
+  """A run whose processes live and whose status stays as it is; its launcher's `ended` tells when
+  it is told to end."""
+  run = run_directory.create(tmp_path / 'run')
+  ended = []
+  launcher = python_types.SimpleNamespace(
+    pid=os.getpid(), poll=lambda: None, terminate=lambda: ended.append(True), wait=lambda *_: 0
+  )
+  monkeypatch.setattr(bench.lifecycle, 'prepare', lambda *_: run)
+  monkeypatch.setattr(bench.launcher_process, 'start', lambda *_: launcher)
+  monkeypatch.setattr(bench.launcher_process, 'kill', lambda _: None)
+  monkeypatch.setattr(bench, '_STILL_S', 0.05)
+  return python_types.SimpleNamespace(run=run, ended=ended)
+
+
+def _without_limits():
+  config = registry.load('catch_vtrace')
+  return dataclasses.replace(
+    config, learner=dataclasses.replace(config.learner, stall_s=0.0, log_period_s=0.0)
+  )
+
+
+@pytest.mark.parametrize(
+  'measure',
+  [
+    lambda: bench.bench(_without_limits(), 0.01, 0.0, measures_bounds=False),
+    lambda: soak.soak(_without_limits(), 1000, lambda line: None),
+  ],
+)
+@pytest.mark.parametrize(
+  'waits_for, phase, notice, words',
+  [
+    ('', '', '', r'no progress for 0:0\d; run the same configuration with seed-acme train'),
+    ('a sample', '', '', r'0:0\d; waiting for a sample; run the same'),
+    ('x', 'saving the replay memory', '', r'0:0\d; saving the replay memory; run the same'),
+    ('', '', 'step() has not returned', r'0:0\d; its last notice: step\(\) has not returned; run'),
+  ],
+)
+def test_a_run_that_stands_still_is_ended_and_says_why(
+  stalled, measure, waits_for, phase, notice, words
+):
+  status = {'time_s': 7.0, 'updates': 3, 'agent_steps': 640, 'waits_for': waits_for}
+  local.write_json(stalled.run.status, status)
+  stalled.run.set_phase(phase)
+  if notice:
+    stalled.run.add_notice('an earlier notice')
+    stalled.run.add_notice(notice)
+  with pytest.raises(bench.BenchFailed, match=words):
+    measure()
+  assert stalled.ended
+
+
+@pytest.mark.parametrize('is_saved, limit', [(True, '0:01'), (False, '0:00')])
+def test_saving_the_replay_memory_is_no_stall(stalled, monkeypatch, is_saved, limit):
+  monkeypatch.setattr(soak.replay_size, 'replay_bytes', lambda *_: 24_000_000)  # 1.2 s
+  local.write_json(stalled.run.status, {'time_s': 7.0, 'updates': 3, 'agent_steps': 640})
+  config = _without_limits()
+  config = dataclasses.replace(
+    config, checkpoint=dataclasses.replace(config.checkpoint, replay=is_saved)
+  )
+  with pytest.raises(bench.BenchFailed, match=f'no progress for {limit}'):
+    soak.soak(config, 1000, lambda line: None)
+
+
 def test_the_command_line_reaches_it(monkeypatch, capsys):
   seen = {}
   monkeypatch.setattr(
@@ -224,4 +291,12 @@ def test_a_bound_that_cannot_be_measured_is_one_line(monkeypatch, tmp_path, code
   _run_instead(monkeypatch, code)
   figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
   with pytest.raises(bench.BenchFailed, match=f'^the bound could not .*{reason}; --no_bounds'):
+    bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)
+
+
+def test_a_measurement_of_the_bound_that_hangs_is_given_up(monkeypatch, tmp_path):
+  _run_instead(monkeypatch, 'import time; time.sleep(1000)')
+  monkeypatch.setattr(bench, '_ALONE_S', 0.1)
+  figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
+  with pytest.raises(bench.BenchFailed, match='the bound took over 0.1 s; --no_bounds leaves it'):
     bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)

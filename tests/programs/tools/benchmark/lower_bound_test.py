@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from seed_acme.configs import registry
+from seed_acme.envs import checked
 from seed_acme.programs.tools.benchmark import lower_bound
 from tests import built
 
@@ -22,6 +23,15 @@ def test_the_made_up_sample_can_be_learnt_from():
   for _ in range(3):
     update = learner.step(sample, agent_steps=0)  # raises if a number is not finite
   assert update.trained_steps == 4 * 4
+
+
+def test_an_error_of_close_costs_no_measurement(monkeypatch):
+  def close(self):
+    raise RuntimeError('the window is gone')
+
+  monkeypatch.setattr(checked.CheckedEnvironment, 'close', close)
+  config = registry.load('catch_vtrace')
+  assert lower_bound._environment(config, built.make_acting(config), 4, min_s=1e-3) > 0
 
 
 def test_training_counts_as_often_as_the_replay_ratio_says(monkeypatch):
