@@ -1,8 +1,8 @@
 """Repeats the rows of docs/results.md that take minutes: `python scripts/results_quick.py`.
 
-Short runs are trained again. Of the long runs, two checkpoints in docs/evidence are played. The exit
-code is 1 if a return is below the row's lower bound, which leaves room for luck. New runs are kept
-in runs/results_quick.
+Short runs are trained again. Of the long runs, two checkpoints in docs/evidence are played. The
+exit code is 1 if a return is below the row's lower bound, which leaves room for luck. New runs are
+kept in runs/results_quick.
 """
 
 from __future__ import annotations

@@ -57,5 +57,5 @@ class Stall:
     if phase := status.get('phase'):
       return str(phase)
     if status and self._silent_s > _SILENT_S:
-      return 'the learner says nothing any more, see logs/learner'
+      return 'the learner says nothing any more, see the folder logs'
     return f'waiting for {status.get("waits_for") or "data"}'

@@ -182,7 +182,10 @@ def random_actions(
   random: np.random.Generator,
   num_environments: int | None = None,
 ) -> types.Nest:
-  """Draws a nest of actions `[E, ...]`, uniform within the bounds, or in [-1, 1] without bounds."""
+  """Draws a nest of actions `[E, ...]`, uniform within the bounds, or in [-1, 1] without bounds.
+
+  Of wider bounds only the part within [-1, 1] is drawn from, or, beside it, the nearest of width 2.
+  """
   count = environment.num_environments if num_environments is None else num_environments
 
   def draw(spec: dm_specs.Array) -> np.ndarray:
@@ -192,7 +195,9 @@ def random_actions(
     low, high = np.broadcast_arrays(spec.minimum, spec.maximum)
     if np.issubdtype(spec.dtype, np.integer):
       return random.integers(low, high, size=shape, endpoint=True).astype(spec.dtype)
-    return random.uniform(np.maximum(low, -1), np.minimum(high, 1), size=shape).astype(spec.dtype)
+    low = np.maximum(low, np.where(high <= -1, high - 2, -1))
+    high = np.minimum(high, np.where(low >= 1, low + 2, 1))
+    return random.uniform(low, high, size=shape).astype(spec.dtype)
 
   return tree.map_structure(draw, environment.spec.action)
 

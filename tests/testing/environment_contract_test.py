@@ -1,5 +1,8 @@
 """The contract accepts a valid environment and notices every violation."""
 
+import dataclasses
+
+from dm_env import specs
 import numpy as np
 import pytest
 
@@ -147,3 +150,21 @@ def test_random_actions_keep_to_the_specification():
   assert actions['force'].dtype == np.float32
   assert -1 <= actions['force'].min() < -0.9
   assert 0.9 < actions['force'].max() <= 1
+
+
+@pytest.mark.parametrize(
+  'bounds, drawn',
+  [
+    ((-1, 1), (-1, 1)),
+    ((-np.inf, np.inf), (-1, 1)),
+    ((-0.5, 7), (-0.5, 1)),
+    ((2, 10), (2, 4)),
+    ((-np.inf, -5), (-7, -5)),
+  ],
+)
+def test_random_actions_are_within_the_bounds(bounds, drawn):
+  environment = catch.Catch(500, 1)
+  action = specs.BoundedArray((), np.float32, *bounds)
+  environment.spec = dataclasses.replace(environment.spec, action=action)
+  actions = environment_contract.random_actions(environment, np.random.default_rng(0))
+  assert drawn[0] <= actions.min() < drawn[0] + 0.1 and drawn[1] - 0.1 < actions.max() <= drawn[1]
