@@ -5,8 +5,6 @@ Imports no TensorFlow itself, because actors and front ends import this module.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-import contextlib
 import gc
 import importlib
 import os
@@ -49,9 +47,9 @@ def load() -> Any:
   """Imports TensorFlow, unless it is imported, and returns it.
 
   Optional packages that TensorFlow would import are hidden during the import; they take a quarter
-  of its CPU time. It gets Python's own `distutils`, which saves a seventh. The garbage collector is
-  off, because it would take a sixth and find nothing. It never walks over the imported objects, a
-  quarter of a million. The lines that TensorFlow prints on every machine are not shown.
+  of its CPU time. The garbage collector is off, because it would take a sixth and find nothing. It
+  never walks over the imported objects, a quarter of a million. The lines that TensorFlow prints on
+  every machine are not shown.
   """
   with _LOCK:
     if 'tensorflow' not in sys.modules:
@@ -68,7 +66,7 @@ def _load() -> None:
   for name in hidden:
     sys.modules[name] = None  # type: ignore[assignment]
   try:
-    with _distutils_of_python(), native_output.held_back(_without_words_of_every_import):
+    with native_output.held_back(_without_words_of_every_import):
       importlib.import_module('tensorflow')
   finally:
     for name in hidden:
@@ -76,27 +74,6 @@ def _load() -> None:
     gc.freeze()
     if collects:
       gc.enable()
-
-
-@contextlib.contextmanager
-def _distutils_of_python() -> Iterator[None]:
-  """Has `import distutils` find the package of Python's library.
-
-  Setuptools replaces it by a copy of its own, and would be imported as a whole, although TensorFlow
-  only looks for a program and a folder with it. Afterwards `distutils` is forgotten, because
-  setuptools warns if it finds another one than its own.
-  """
-  before = set(sys.modules)
-  finders = [finder for finder in sys.meta_path if type(finder).__name__ == 'DistutilsMetaFinder']
-  for finder in finders:
-    sys.meta_path.remove(finder)
-  try:
-    yield
-  finally:
-    sys.meta_path[:0] = finders
-    for name in sys.modules.keys() - before:
-      if name.partition('.')[0] == 'distutils':
-        del sys.modules[name]
 
 
 def _without_words_of_every_import(written: bytes) -> bytes:

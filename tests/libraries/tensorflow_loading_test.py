@@ -11,11 +11,6 @@ def _imported(tmp_path, says, load='tensorflow_loading.load()'):
   """Returns standard error of a process that imports a `tensorflow` which prints this."""
   source = f'import os, time\nos.write(2, {says!r})\ntime.sleep(0.3)\n'
   (tmp_path / 'tensorflow.py').write_text(source)
-  return _stderr(tmp_path, load)
-
-
-def _stderr(tmp_path, load):
-  """Returns standard error of a process that finds its `tensorflow` in this folder."""
   code = (
     'from seed_acme.libraries import tensorflow_loading\n'
     f'import os, sys, threading; sys.path.insert(0, {str(tmp_path)!r})\n'
@@ -58,7 +53,6 @@ def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optio
     import gc
     at_first = gc.get_stats()[2]['collections']
     {first_use}
-    assert 'setuptools' not in sys.modules
     assert gc.isenabled() and gc.get_stats()[2]['collections'] == at_first
     assert gc.get_freeze_count() > 100_000
     from seed_acme.programs.nodes import learner_node
@@ -73,16 +67,3 @@ def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optio
     [sys.executable, '-c', code], env=environment, capture_output=True, text=True, check=True
   )
   assert not run.stderr
-
-
-def test_whoever_needs_distutils_later_gets_the_one_of_setuptools(tmp_path):
-  """The stand-in for TensorFlow imports it; setuptools warns of another than its own."""
-  load = """
-tensorflow_loading.load()
-assert not {'setuptools', 'distutils'} & sys.modules.keys()
-import setuptools
-import distutils.spawn
-assert 'setuptools' in distutils.__file__
-"""
-  (tmp_path / 'tensorflow.py').write_text('import distutils.spawn')
-  assert not _stderr(tmp_path, load)
