@@ -31,8 +31,8 @@ def make_samples(
 
   prefetch_batches: samples that the `Prefetcher` fetches ahead; with 0, Reverb takes items one by
   one from any server. items: the items whose tickets the table holds; None = the table holds the
-  items. drop: see `local_items.Samples`. example: an unroll whose classes those of the samples get,
-  because the signature that Reverb returns holds of a NamedTuple only its name and fields.
+  items. drop: see `local_items.Samples`. example: an unroll with the classes that samples
+  shall have, because Reverb's signature loses those of NamedTuples; None = they may be lost.
   """
   under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
   dataset = make_items(server_address, tables.UNROLLS, under_way)

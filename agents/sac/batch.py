@@ -135,7 +135,7 @@ def _choices(
 ) -> tf.Tensor | None:
   """Draws k distinct places of each of B unrolls `[U, B]`, as indices `[k, B]`; None = all.
 
-  is_transition: whether a place is one, or leads from an episode to the next.
+  is_transition: False where a place leads from the end of an episode to the next one.
   """
   if config.transitions_per_unroll in (0, config.unroll_length):
     return None

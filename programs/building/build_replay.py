@@ -197,6 +197,8 @@ def make_samples(
   num_ahead: samples to prefetch, except from a local queue. tell: called with a line for the user
     if another process inserts into a table.
   """
+  has_unrolls = any(its_items is None for its_items in items)  # in tables, not beside them
+  example = acting.example_unroll() if has_unrolls else None
   sources: list[dataset_lib.Prefetcher | local_queue_lib.LocalQueue] = []
   its_accounts = []
   for shard, address, writer, its_items in zip(shards, addresses, of_shards.each, items):
@@ -206,9 +208,7 @@ def make_samples(
       its_accounts.append(account_lib.Account(its_items.counts, writer, its_items, *sizes, 0))
       continue
     dropped = account_lib.Dropped(address, tell)
-    dataset = dataset_lib.make_samples(
-      address, *sizes, num_ahead, its_items, dropped, acting.example_unroll()
-    )
+    dataset = dataset_lib.make_samples(address, *sizes, num_ahead, its_items, dropped, example)
     sources.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
     its_accounts.append(
       account_lib.Account(

@@ -16,6 +16,7 @@ import tempfile
 from seed_acme import types
 from seed_acme.files import bucket
 from seed_acme.files import google_credentials
+from seed_acme.files import local
 from seed_acme.files import symbolic_links
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import summary as summary_lib
@@ -25,6 +26,7 @@ from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
 from seed_acme.storage import lease
 from seed_acme.storage import run_directory
+from seed_acme.storage import trust as trust_lib
 
 
 class BucketLost(types.Failure):
@@ -107,7 +109,9 @@ def _stop(mirror: bucket_copy.Mirror, keep: Callable[[], None]) -> None:
 
 def _only_copy(run: run_directory.RunDirectory) -> str:
   """Says where the only whole copy of a run is, and what can be done with it."""
-  train = [own_name.command('seed-acme'), 'train', f'--run_dir={run.path}']
+  # Its paths are the user's own code, so the printed command may trust it.
+  trust = ['--trust_run_dir'] if trust_lib.named_code(local.read_json(run.config)) else []
+  train = [own_name.command('seed-acme'), 'train', f'--run_dir={run.path}', *trust]
   copy = f'copy what it holds to {run.bucket}'
   if run.bucket.startswith(bucket.GOOGLE):
     words = ['gcloud', 'storage', 'rsync', '--recursive', str(run.path), run.bucket]

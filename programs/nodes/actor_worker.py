@@ -239,11 +239,16 @@ def main() -> int:
   def tell(text: str) -> None:
     text = f'{spec.sections.name}: {text}'
     print(text, flush=True)
-    if not spec.sections.place.index:  # once is enough; the other actors have the same to tell
+    # Once for the training environments is enough. The evaluation environments may render.
+    if not spec.sections.place.index or spec.sections.place.shard is None:
       spec.run_dir.add_notice(text)
 
   with closing_lib.told(spec.sections.environment.id, tell):  # how the run ended is reported
-    closing.close()
+    try:
+      closing.close()
+    except Exception:
+      traceback.print_exc()  # for the log
+      raise
   if left := leftovers.describe():
     tell(f'{left} still ran after the environments were closed, and ended')
   return code

@@ -336,5 +336,7 @@ def clip_bounds(spec: dm_specs.Array) -> tuple[np.ndarray, np.ndarray] | None:
   narrow = narrow_inwards(spec)
   if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
     return None
-  is_within = (narrow.minimum >= spec.minimum).all() and (narrow.maximum <= spec.maximum).all()
+  # In float64, to which numpy would not convert an array for the sake of a single number.
+  low, high = narrow.minimum.astype(np.float64), narrow.maximum.astype(np.float64)
+  is_within = (low >= spec.minimum).all() and (high <= spec.maximum).all()
   return None if is_within else (spec.minimum, spec.maximum)

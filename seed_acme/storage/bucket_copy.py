@@ -301,15 +301,15 @@ class Mirror:
 
 
 def _freeze(path: pathlib.Path, frozen: pathlib.Path) -> bool:
-  """Links or copies the files of a checkpoint; False if it is gone: a newer one is whole."""
+  """Links or copies the files of a checkpoint; False if some are gone: a newer one is whole."""
   shutil.rmtree(frozen, ignore_errors=True)  # left by a kill
   try:
     shutil.copytree(path, frozen, copy_function=local.link_or_copy)
   except (FileNotFoundError, shutil.Error) as error:
-    if not path.exists():
+    failed = error.args[0] if isinstance(error, shutil.Error) else []  # (from, to, reason) each
+    if not path.exists() or not all(pathlib.Path(source).exists() for source, *_ in failed):
       return False
-    # Of `shutil.Error`, which lists every file, only the first reason.
-    reason = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
+    reason = failed[0][-1] if failed else error
     raise OSError(f'cannot copy {path}: {reason}') from error
   return True
 

@@ -108,6 +108,12 @@ def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
   assert np.isfinite(spec.maximum).all()
 
 
+def test_a_bound_for_all_numbers_is_held_like_one_for_each():
+  spec = dm_specs.BoundedArray((2,), np.float64, 0.7, [0.7, 1.0])
+  low, high = vector.clip_bounds(spec)
+  assert low == 0.7 and high.tolist() == [0.7, 1.0]
+
+
 @pytest.mark.parametrize(
   'low, high, got',
   [

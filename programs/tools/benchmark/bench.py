@@ -31,10 +31,11 @@ from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
 _POLL_S = 0.02
+_WATCH_S = 0.5  # between two looks at a run that is measured
 _START_S = 120.0  # longest wait for the first update
-# Longest time without progress after it. A busy machine, an update or a reset of the environments
-# is no stall: all of them also happen before the first update, which must come within this time.
-# The notice that names a hanging environment comes sooner, after 60 s (actor.step_timeout_s).
+# Longest time without progress after it. It is no stall if the machine is busy or an update takes
+# long, because the first update must come within this time, too. The notice that names a hanging
+# environment comes sooner, after 60 s (actor.step_timeout_s).
 _STILL_S = 120.0
 _ALONE_S = 1800.0  # longest measurement of the bound, which takes a minute or two
 _MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
@@ -92,13 +93,13 @@ def bench(
       tell(f'{config.name}: starting the run, up to {_START_S:g} s until its first update')
       wait_for_updates(config, run_dir, launcher)
       tell(f'{config.name}: warming up for {warmup_seconds:g} s')
-      time.sleep(warmup_seconds)
       progress = Progress(config, run_dir, launcher)
+      progress.watch(warmup_seconds)
       before = _read(config, run_dir, progress, account)
       for end in range(1, _LONGEST + 1):
         more = ' more, because a longer window is needed' if end > 1 else ''
         tell(f'{config.name}: measuring for {seconds:g} s{more}')
-        time.sleep(seconds)
+        progress.watch(seconds)
         after = _read(config, run_dir, progress, account)
         try:
           result = _result(config, before, after)
@@ -179,14 +180,21 @@ class Progress:
     config: config_lib.ExperimentConfig,
     run_dir: run_directory.RunDirectory,
     launcher: subprocess.Popen,
-    saving_s: float = 0.0,
+    pause_s: float = 0.0,
   ):
-    """saving_s: how long saving the replay memory may take, which stops all else."""
+    """pause_s: how much longer than usual a healthy run may make no progress."""
     # `stall_s` may be 0 or short, because for training it only changes the line that is shown.
     learner = config.learner
-    self._limit_s = saving_s + max(_STILL_S, learner.stall_s, 2 * learner.log_period_s)
+    self._limit_s = pause_s + max(_STILL_S, learner.stall_s, 2 * learner.log_period_s)
     self._stall = stall.Stall(self._limit_s)
     self._run_dir, self._launcher = run_dir, launcher
+
+  def watch(self, seconds: float) -> None:
+    """Waits; `BenchFailed` as `status`."""
+    end_s = time.monotonic() + seconds
+    while (left_s := end_s - time.monotonic()) > 0:
+      self.status()
+      time.sleep(min(left_s, _WATCH_S))
 
   def status(self) -> dict[str, Any]:
     """Returns the status; `BenchFailed` with the reason if the run has ended or stands still."""

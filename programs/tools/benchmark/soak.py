@@ -52,17 +52,19 @@ def soak(
     saved_config.save(config, run_dir.config)
     with bench.launched(run_dir, folder) as launcher:
       bench.wait_for_updates(config, run_dir, launcher)
-      progress = bench.Progress(config, run_dir, launcher, _saving_s(config, run_dir))
+      progress = bench.Progress(config, run_dir, launcher, _pause_s(config, run_dir))
       samples = _watch(progress, launcher.pid, num_steps, report)
   return record(config.name, samples)
 
 
-def _saving_s(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory) -> float:
-  """Returns how long saving the replay memory may take; 0 = it is not saved."""
+def _pause_s(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory) -> float:
+  """Returns how long the replacement of a hanging worker and saving the replay memory may take."""
+  replacing_s = config.actor.step_timeout_s + config.actor.reset_timeout_s
   if not config.checkpoint.replay:
-    return 0.0
+    return replacing_s
   spec_of = lambda: specification.of_run(config, run_dir)
-  return replay_size.saving_seconds(replay_size.replay_bytes(config, spec_of))
+  size = replay_size.replay_bytes(config, spec_of)
+  return replacing_s + replay_size.saving_seconds(size)
 
 
 def _watch(

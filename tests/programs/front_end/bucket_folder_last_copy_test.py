@@ -7,6 +7,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
@@ -23,13 +24,14 @@ def _end(tmp_path, monkeypatch):
   monkeypatch.setattr(bucket_folder, '_require_credentials', lambda path: None)
   monkeypatch.setattr(bucket_copy.Mirror, 'start', lambda self: None)
 
-  def end(raised, url='file:///bucket/run', saves=True, body=lambda: None):
+  def end(raised, url='file:///bucket/run', saves=True, body=lambda: None, id='catch'):
     def stop(self):
       raise raised
 
     monkeypatch.setattr(bucket_copy.Mirror, 'stop', stop)
     with bucket_folder.opened(url) as run:
       run_directory.create(run.path)
+      local.write_json(run.config, {'environment': {'id': id}})
       if saves:
         checkpoint.save(run.checkpoints, 7, {'w': np.ones(2)}, {'value': 1}, keep=1)
       body()
@@ -66,6 +68,12 @@ def test_the_way_into_a_bucket_of_google_is_a_command(end, tmp_path, capsys):
   [scratch] = tmp_path.iterdir()
   command = f'gcloud storage rsync --recursive {scratch}/run gs://bucket/run'
   assert f'or copy it to the bucket: {command}' in capsys.readouterr().err.splitlines()
+
+
+def test_the_command_trusts_code_of_the_users_own(end, capsys):
+  with pytest.raises(KeyboardInterrupt):
+    end(KeyboardInterrupt(), id='corridor:Corridor')
+  assert capsys.readouterr().err.splitlines()[1].endswith('/run --trust_run_dir')
 
 
 def test_so_it_does_if_something_else_had_ended_the_run(end, tmp_path, capsys):

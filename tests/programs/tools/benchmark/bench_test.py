@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
+import threading
 import types as python_types
 
 import pytest
@@ -169,12 +171,12 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   # The queue holds rows that are not trained yet, a falling share of the inserted ones.
   ends = [_reading(config, 64000, 3300, 64000)] * num_too_short
   readings = iter([_reading(config, 0, 0, 0), *ends, _reading(config, 64000, 3200, 64000)])
-  slept, launcher = [], python_types.SimpleNamespace(pid=1)
+  watched, launcher = [], python_types.SimpleNamespace(pid=1)
   monkeypatch.setattr(bench, '_read', lambda *_: next(readings))
   monkeypatch.setattr(bench, 'launched', lambda *_: contextlib.nullcontext(launcher))
   monkeypatch.setattr(bench, 'wait_for_updates', lambda *_: None)
   monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
-  monkeypatch.setattr(bench.time, 'sleep', slept.append)
+  monkeypatch.setattr(bench.Progress, 'watch', lambda _, seconds: watched.append(seconds))
   told = []
   run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False, tell=told.append)
   if is_enough:
@@ -182,7 +184,7 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   else:
     with pytest.raises(bench.BenchFailed, match='choose a longer window'):
       run()
-  assert slept.count(5.0) == min(num_too_short + 1, 4)
+  assert watched == [0.0] + [5.0] * min(num_too_short + 1, 4)
   first = 'catch_vtrace: measuring for 5 s'
   assert told[2:] == [
     'catch_vtrace: warming up for 0 s',
@@ -210,7 +212,9 @@ def _stalled(tmp_path, monkeypatch):
 def _without_limits():
   config = registry.load('catch_vtrace')
   return dataclasses.replace(
-    config, learner=dataclasses.replace(config.learner, stall_s=0.0, log_period_s=0.0)
+    config,
+    learner=dataclasses.replace(config.learner, stall_s=0.0, log_period_s=0.0),
+    actor=dataclasses.replace(config.actor, step_timeout_s=0.0, reset_timeout_s=0.0),
   )
 
 
@@ -242,6 +246,28 @@ def test_a_run_that_stands_still_is_ended_and_says_why(
   with pytest.raises(bench.BenchFailed, match=words):
     measure()
   assert stalled.ended
+
+
+def test_a_learner_that_lives_and_gets_no_data_makes_no_progress(stalled, monkeypatch):
+  """It goes on writing its status."""
+  monkeypatch.setattr(bench, '_WATCH_S', 0.01)
+  local.write_json(stalled.run.status, {'time_s': 0.0, 'updates': 3, 'agent_steps': 640})
+  is_over = threading.Event()
+
+  def renew():
+    for time_s in itertools.count(1.0):
+      if is_over.wait(0.01):
+        return
+      local.write_json(stalled.run.status, {'time_s': time_s, 'updates': 3, 'agent_steps': 640})
+
+  learner = threading.Thread(target=renew)
+  learner.start()
+  try:
+    with pytest.raises(bench.BenchFailed, match='no progress'):
+      bench.bench(_without_limits(), 10.0, 0.0, measures_bounds=False)
+  finally:
+    is_over.set()
+    learner.join()
 
 
 @pytest.mark.parametrize('is_saved, limit', [(True, '0:01'), (False, '0:00')])
