@@ -241,12 +241,10 @@ def test_without_workers_a_reward_that_is_nan_ends_the_run_at_once(folder):
   assert str(error.value) == _WRONG + 'nan'
 
 
-@pytest.mark.parametrize('launch', ['single_process', 'local_mp'])
-def test_an_error_of_close_is_told_once_and_the_run_has_finished(runs, launch):
+def test_an_error_of_close_is_told_once_and_the_run_has_finished(runs):
+  """In one process: `single_process_test.py`."""
   environment = 'drill_environments:Unclosable'
-  run = runs.train(
-    '--config.total_steps=3000', f'--launch={launch}', f'--config.environment.id={environment}'
-  )
+  run = runs.train('--config.total_steps=3000', f'--config.environment.id={environment}')
   run.expect_finished(3000)
   assert run.failure() is None
   [notice] = run.stderr.splitlines()
