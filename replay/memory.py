@@ -56,8 +56,11 @@ class ReplayMemory:
     self._thread.start()
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Queues new priorities: keys `[B]` uint64, priorities `[B]` finite, >= 0. Never blocks."""
-    if not self._has_priorities:
+    """Queues new priorities: keys `[B]` uint64, priorities `[B]` >= 0, or NaN for items that keep
+    theirs. Never blocks."""
+    is_new = ~np.isnan(priorities)
+    keys, priorities = keys[is_new], priorities[is_new]
+    if not self._has_priorities or not keys.size:
       return
     with self._condition:
       self._waiting.update(zip(keys.tolist(), priorities.tolist()))

@@ -164,7 +164,8 @@ class ReplayMemory(Protocol):
   """The training loop's interface to a replay that keeps its unrolls."""
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Sets the priorities `[B]` of the items with keys `[B]` uint64. Never blocks."""
+    """Sets the priorities `[B]` of the items with keys `[B]` uint64; NaN = an item keeps its own.
+    Never blocks."""
 
   def counts(self) -> tuple[int, int]:
     """Unrolls inserted and sampled so far, including earlier runs whose memory was restored."""

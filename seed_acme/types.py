@@ -155,7 +155,7 @@ class LossOutput(NamedTuple):
   """Loss -> learner.
 
   losses: a scalar for each objective, by name. metrics: `{'group/name': scalar}`. priorities:
-  `[B]`, or None if the agent's replay has none.
+  `[B]`, NaN for unrolls that keep theirs; None if the agent's replay has none.
   """
 
   losses: dict[str, Any]

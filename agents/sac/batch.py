@@ -104,8 +104,7 @@ def _taken_pairs(
   goal_key, choice_key = uniforms_lib.split(key, 2)
   pairs = _pairs(inputs, goal_key, goal_outcome, config)
   first, second = (tree.map_structure(lambda x, i=i: x[i], pairs) for i in range(2))
-  choices = _choices(choice_key, first.step_type != types.LAST, config)
-  take = functools.partial(_chosen, choices)
+  take = functools.partial(_chosen, _choices(choice_key, version, config))
   first, second, actions, version = tree.map_structure(take, (first, second, actions, version))
   pairs = tree.map_structure(lambda *rows: tf.stack(rows), first, second)
   one_row = lambda x: x[tf.newaxis]
@@ -130,19 +129,11 @@ def _pairs(
   )
 
 
-def _choices(
-  key: tf.Tensor, is_transition: tf.Tensor, config: sac_config.SACConfig
-) -> tf.Tensor | None:
-  """Draws k distinct places of each of B unrolls `[U, B]`, as indices `[k, B]`; None = all.
-
-  is_transition: False where a place leads from the end of an episode to the next one.
-  """
+def _choices(key: tf.Tensor, like: tf.Tensor, config: sac_config.SACConfig) -> tf.Tensor | None:
+  """Draws k distinct transitions of each of B unrolls `[U, B]`, as indices `[k, B]`; None = all."""
   if config.transitions_per_unroll in (0, config.unroll_length):
     return None
-  scores = uniforms_lib.draw(key, is_transition.shape[::-1])
-  if config.replay == 'prioritized':
-    # An unroll of which nothing is learnt gets priority 0, with which it is never drawn again.
-    scores += tf.transpose(tf.cast(is_transition, scores.dtype))
+  scores = uniforms_lib.draw(key, like.shape[::-1])
   return tf.transpose(tf.math.top_k(scores, config.transitions_per_unroll).indices)
 
 

@@ -210,16 +210,24 @@ def _priorities(
   errors: list[tf.Tensor], mask: tf.Tensor, config: sac_config.SACConfig
 ) -> tf.Tensor | None:
   """Returns priorities `[B]` of the unrolls, from the largest error of any critic; None for uniform
-  replay."""
+  replay.
+
+  An unroll of which only places between two episodes were taken keeps its priority. With 0 it would
+  never be drawn again.
+  """
   if config.replay == 'uniform':
     return None
   largest = tf.reduce_max(tf.abs(tf.stack(errors)), axis=0)
   by_unroll = lambda x: tf.reshape(x, [-1, config.batch_size])
-  return tf.stop_gradient(
+  priorities = tf.stop_gradient(
     priorities_lib.mixed_priorities(
       by_unroll(largest), by_unroll(mask), max_share=config.max_priority_share
     )
   )
+  if config.transitions_per_unroll in (0, config.unroll_length):
+    return priorities
+  is_known = tf.reduce_any(by_unroll(mask), axis=0)
+  return tf.where(is_known, priorities, tf.constant(float('nan')))
 
 
 def _least(values: list[tf.Tensor]) -> tf.Tensor:

@@ -117,6 +117,7 @@ def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
   priorities = np.linspace(0.5, 4, _SIZE)
   memory.update_priorities(keys, np.full(keys.size, 99.0))
   memory.update_priorities(keys, priorities[codes])  # the last update counts
+  memory.update_priorities(keys, np.full(keys.size, np.nan))  # they keep theirs
   # an item that no longer exists
   memory.update_priorities(np.array([12345], np.uint64), np.array([1e9]))
   memory.flush()
