@@ -70,7 +70,8 @@ def make(
     replay_addresses: of replay nodes; () = this process serves replay. peers: the learner hosts
     that train together. fence: who may connect to replay served by this process.
   """
-  waits = waiting.Watch(run_dir.add_notice)
+  tell = run_dir.add_notice
+  waits = waiting.Watch(tell)
   waits.start()
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
@@ -78,7 +79,7 @@ def make(
   agent, network = sections.agent, sections.network
   notices = (*agent.notices(spec), *requirements.notices(network, spec))
   for notice in notices if peers.is_chief else ():
-    run_dir.add_notice(notice)
+    tell(notice)
   learner, layout = sections.place, sections.layout
   devices = devices_lib.choose(sections.learner, learner.batch_size, len(layout.actors_of(index)))
   layout = layout.with_devices(index, devices.inference)
@@ -110,14 +111,7 @@ def make(
   loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
   its_samples, account = build_replay.make_samples(
-    learner.shards,
-    acting,
-    replay_addresses,
-    writer,
-    num_ahead,
-    on_failure,
-    items,
-    run_dir.add_notice,
+    learner.shards, acting, replay_addresses, writer, num_ahead, on_failure, items, tell
   )
   loop.watch_replay(writer.seconds, account)
   return LearnerSide(
