@@ -251,6 +251,7 @@ def test_a_run_that_stands_still_is_ended_and_says_why(
 def test_a_learner_that_lives_and_gets_no_data_makes_no_progress(stalled, monkeypatch):
   """It goes on writing its status."""
   monkeypatch.setattr(bench, '_WATCH_S', 0.01)
+  monkeypatch.setattr(bench, '_STILL_S', 1.5)  # a gap between two looks counts as 1 s at most
   local.write_json(stalled.run.status, {'time_s': 0.0, 'updates': 3, 'agent_steps': 640})
   is_over = threading.Event()
 
