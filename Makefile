@@ -42,7 +42,8 @@ train: $(STAMP)
 	@$(VENV)/bin/seed-acme train --config=$(CONFIG) $(ARGS)
 
 BY_FILE  := --dist=loadfile --no-loadscope-reorder --max-worker-restart=1
-PARALLEL := -n 3 $(BY_FILE)
+WORKERS  ?= 3
+PARALLEL := -n $(WORKERS) $(BY_FILE)
 
 # Three processes on two cores, because tests wait for runs and time limits a quarter of the time
 # (ARGS=-n0: none beside this one, as a debugger needs it). A file's tests are in one of them: they

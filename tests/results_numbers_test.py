@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from seed_acme.loggers import csv_file
 from tests import pages
 
 _EVIDENCE = pages.ROOT / 'docs' / 'evidence'
@@ -128,6 +129,38 @@ def _mean_and_interval(folder):
   returns = _returns(folder)
   interval = _T_OF_4 * np.std(returns, ddof=1) / np.sqrt(len(returns))
   return f'{np.mean(returns):,.0f}', f'{interval:,.0f}'
+
+
+# Row of the table of single changes -> the folder of its run.
+_CHANGES = {
+  'none: four passes, KL term of weight 1, linear decay': 'four_passes',
+  'eight passes': 'eight_passes',
+  "PPO's clipped ratio instead of the KL term": 'clipped_ratio',
+  'KL term of weight 3': 'kl_weight_3',
+  'constant learning rate': 'constant_rate',
+  'PPO (`atari_ppo_small`) with the orthogonal torso': 'ppo_orthogonal',
+}
+
+
+@pytest.mark.parametrize(('change', 'folder'), _CHANGES.items())
+def test_a_row_of_single_changes_quotes_its_curve(change, folder):
+  [quoted] = [row[1:] for row in _rows(_RESULTS).values() if row[0] == change]
+  path = _EVIDENCE / 'pong_changes' / folder / 'metrics.csv'
+  curve = {name: np.array(column) for name, column in csv_file.read(path).items()}
+  steps = curve['agent_steps']
+
+  def mean_error(until):
+    inside = (steps >= 0.9 * until) & (steps <= until)
+    return np.nanmean(curve['value/squared_error'][inside])
+
+  def last_return(until):
+    returns = curve['episode/return_last_100']
+    return returns[(steps <= until) & ~np.isnan(returns)][-1]
+
+  found = [*map(mean_error, (1e5, 3e5)), *map(last_return, (2e5, 3e5))]
+  assert len(quoted) == len(found)
+  for text, value in zip(quoted, found):
+    assert f'{value:.{len(text.strip("*").partition(".")[2])}f}' == text.strip('*'), found
 
 
 _SECTIONS = [
