@@ -179,7 +179,12 @@ class SingleProcess:
     self._films = filming.Films(
       run_dir.videos, lambda: self.counters.snapshot().agent_steps, run_dir.add_notice
     )
-    self.actors = [self._make_actor(actor) for actor in sections.actors]
+    self.actors: list[actor_lib.Actor] = []
+    with contextlib.ExitStack() as made:  # whoever gets no object cannot close it
+      made.callback(self.close)
+      for actor in sections.actors:
+        self.actors.append(self._make_actor(actor))
+      made.pop_all()
 
   def _make_actor(self, sections: sections_lib.ActorSections) -> actor_lib.Actor:
     channels: list[actor_lib.LocalChannel] = []

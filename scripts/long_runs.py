@@ -181,7 +181,7 @@ class Runner:
     else:
       begins = 'started' if state.status == sweep_state.WAITING else 'resumed'
       _say(f'{run.name}: {begins} at {state.agent_steps:,} steps, commit {_commit()}')
-      self._end(run, *self._train(run, pending))
+      self._end(run, state, *self._train(run, pending))
 
   def _train(self, run: Run, pending: list[Rule]) -> tuple[str, str]:
     """Trains; returns why the run was given up, if it was, and the last error of its output."""
@@ -213,8 +213,8 @@ class Runner:
     errors = [line for line in lines if line.startswith('error')]
     return reason, errors[-1] if errors else processes.describe_exit(child.returncode)
 
-  def _end(self, run: Run, reason: str, last_words: str) -> None:
-    state = self._state(run)
+  def _end(self, run: Run, before: sweep_state.State, reason: str, last_words: str) -> None:
+    state = self._state(run, before)
     if state.status == sweep_state.FINISHED:
       _say(f'{run.name}: finished, {_figures(state)}')
     elif reason:
@@ -239,10 +239,10 @@ class Runner:
           return reason
     return ''
 
-  def _state(self, run: Run) -> sweep_state.State:
+  def _state(self, run: Run, before: sweep_state.State | None = None) -> sweep_state.State:
     combination = sweep_plan.Combination(run.name, {}, run.config)
     of_sweep = sweep_plan.Run(combination, run.config.seed, run.config, self._run_dir(run))
-    return sweep_state.read(of_sweep)
+    return sweep_state.read(of_sweep, before)
 
   def _run_dir(self, run: Run) -> run_directory.RunDirectory:
     return run_directory.RunDirectory(self._folder.absolute() / run.name)

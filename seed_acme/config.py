@@ -308,7 +308,7 @@ class ExperimentConfig:
   """
 
   name: str
-  seed: Annotated[int, bounds.at_least(0)] = 1
+  seed: Annotated[int, bounds.Bound(0, 2**64 - 1)] = 1
   num_learner_hosts: Annotated[int, bounds.at_least(1)] = 1
   num_actors: Annotated[int, bounds.at_least(1)] = 2
   environments_per_actor: Annotated[int, bounds.at_least(1)] = 32

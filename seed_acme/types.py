@@ -196,7 +196,7 @@ class EnvironmentSpec:
   """Specification of one environment (not of a vector of them).
 
   observation, action: nests of `dm_env.specs.Array`. frames_per_step: environment
-  frames that one agent step lasts (action repeat).
+  frames that one agent step lasts (action repeat), an int of 1 or more.
   """
 
   observation: Nest

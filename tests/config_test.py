@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from seed_acme import config as config_lib
@@ -10,6 +11,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.agents.on_policy import presets
 from seed_acme.agents.r2d2 import config as r2d2_config
+from seed_acme.inference import noise
 
 
 def _experiment(**fields):
@@ -32,6 +34,8 @@ def _optimizer(**fields):
     ({'record_every': 500}, r'record_every \(500\) .* num_evaluation_environments to 1'),
     ({'record_every': -1, 'num_evaluation_environments': 1}, r'record_every \(-1\)'),
     ({'total_steps': 0}, r'total_steps \(0\)'),
+    ({'seed': -1}, r'seed \(-1\) must be in \[0, 18446744073709551615\]'),
+    ({'seed': 2**64}, r'seed \(18446744073709551616\) must be in'),
     ({'max_wall_s': float('nan')}, r'max_wall_s \(nan\)'),
     ({'agent': presets.vtrace(unroll_length=0)}, r'agent.unroll_length \(0\)'),
     ({'agent': presets.vtrace(overlap=-1)}, r'agent.overlap \(-1\)'),
@@ -68,6 +72,12 @@ def _optimizer(**fields):
 def test_a_value_that_cannot_work_is_named(fields, named):
   with pytest.raises(types.UserError, match=named):
     config_validation.validate(_experiment(**fields))
+
+
+def test_the_greatest_seed_that_is_allowed_can_be_used():
+  config = _experiment(seed=2**64 - 1)
+  config_validation.validate(config)
+  assert noise.stream_keys(config.seed, np.arange(3), np.zeros(3)).size == 3
 
 
 def test_defaults_work():

@@ -13,6 +13,7 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.files import local
 from seed_acme.loggers import csv_file
+from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from tests import sources
@@ -162,6 +163,20 @@ def test_a_run_that_fails_is_tried_again_and_one_that_is_finished_is_not(
     assert 'bad: started at 0 steps' in output and 'bad: failed, error: no room' in output
     assert f'good: {good}' in output
     assert ('good: finished, 300,000 steps' in output) == ('started' in good)
+
+
+def test_a_run_that_is_refused_is_not_blamed_for_an_earlier_failure(
+  script, tmp_path, monkeypatch, capsys
+):
+  run = run_directory.create(tmp_path / 'runs' / 'bad')
+  saved_config.save(registry.load('catch_vtrace'), run.config)
+  processes.report_failure(run, 'learner/0', 'the disk was full yesterday', 'learner/0')
+  monkeypatch.setattr(script.subprocess, 'Popen', _Child)
+  monkeypatch.setattr(script, '_commit', lambda: 'commit')
+  (tmp_path / 'list.txt').write_text(f'bad{_LINE[1:]}\n')
+  assert script.main([str(tmp_path / 'list.txt'), f'--folder={tmp_path / "runs"}']) == 1
+  output = capsys.readouterr().out
+  assert 'bad: failed, error: no room' in output and 'yesterday' not in output
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def _run_in(folder: run_directory.RunDirectory, options: Options) -> int:
     processes.USER_ERROR_EXIT,
   ):
     _show(summary_lib.failure_text(outcome.failure, folder))
-  if outcome.exit_code != processes.USER_ERROR_EXIT:
+  if outcome.summary:  # something was begun
     print(
       json.dumps(outcome.summary) if options.json else _summary_text(outcome.summary, folder),
       flush=True,

@@ -9,6 +9,7 @@ import tempfile
 import time
 from typing import Any
 
+from seed_acme.programs.front_end import cpu_record
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import stall
@@ -22,6 +23,7 @@ from seed_acme.storage import run_directory
 
 _POLL_S = 0.1
 _SAMPLE_S = 1.0
+_RECORD_S = 5.0  # between two records of the CPU-seconds, which a kill of this process can cost
 _STOP_S = 50.0  # after a stop or a failure; then every process left is killed
 _SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both forward one Ctrl-C
 
@@ -50,9 +52,15 @@ class Attempt:
     self._ending_since_s: float | None = None  # time of a stop or a failure
     self._notices = summary_lib.Notices(run_dir)
     self._status: dict[str, Any] = {}  # the last status written in this attempt
+    self._cpu = cpu_record.CpuRecord(run_dir)
+    self.has_begun = False  # whether a training loop has written a status
     self.is_stopped = False
     self.stop_signal: int | None = None  # the signal that stopped it, if one did
-    self.cpu_s: dict[str, float] = {}
+
+  @property
+  def cpu_s(self) -> dict[str, float]:
+    """The CPU-seconds of all starts of the run by kind of node, including start-up."""
+    return self._cpu.seconds
 
   def request_stop(self, signal_number: int) -> None:
     """Handles a signal: the first asks the run to stop, a second one kills it."""
@@ -80,6 +88,7 @@ class Attempt:
     self._notices = summary_lib.Notices(self._run_dir)
     self._earlier_s = summary_lib.status_time_s(self._run_dir)
     self._status, self._ending_since_s = {}, None
+    self._cpu.begin()
     self._run_dir.set_phase('starting')
     self._show_progress()
     # Launchpad and Reverb leave temporary folders behind.
@@ -95,16 +104,18 @@ class Attempt:
     self._show_notices()
     self._show_progress()
     self._should_stop()  # the last logged rows count, too
-    for kind, seconds in account.seconds().items():
-      self.cpu_s[kind] = self.cpu_s.get(kind, 0.0) + seconds
+    self._cpu.update(account.seconds())
     return self._exit_code(launcher.returncode)
 
   def _watch(self, launcher: subprocess.Popen, account: cpu_account.CpuAccount) -> None:
-    next_sample_s, has_told = 0.0, False
+    next_sample_s, next_record_s, has_told = 0.0, 0.0, False
     while launcher.poll() is None:
       if time.monotonic() >= next_sample_s:
         next_sample_s = time.monotonic() + _SAMPLE_S
         account.sample()
+      if time.monotonic() >= next_record_s:
+        next_record_s = time.monotonic() + _RECORD_S
+        self._cpu.update(account.seconds())
       self._show_notices()
       self._show_progress()
       if self._should_stop():
@@ -166,7 +177,7 @@ class Attempt:
   def _show_progress(self) -> None:
     status = summary_lib.read_progress(self._run_dir, self._earlier_s)
     if 'status' in status:
-      self._status = status
+      self._status, self.has_begun = status, True
     stalled = self._stall.look(status)
     if self._progress is not None:
       try:

@@ -89,8 +89,9 @@ class Outcome(NamedTuple):
   """How a run ended.
 
   exit_code: 0, 1 (failure, or a stop after which something is lost), 2 (wrong input), 129 (SIGHUP),
-    130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads the output). summary: contents of summary.json.
-    failure: contents of failure.json, or None; a run that was stopped may have one, too.
+    130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads the output). summary: contents of summary.json;
+    empty after wrong input at the start, and for a run that is not worked on here. failure:
+    contents of failure.json, or None; a run that was stopped may have one, too.
   """
 
   exit_code: int

@@ -201,6 +201,8 @@ def _conclude(
     status, exit_code = STOPPED if attempt.is_stopped else FINISHED, 0
   else:
     status, exit_code = FAILED, code
+  if exit_code == processes.USER_ERROR_EXIT and not attempt.has_begun:
+    return launches.Outcome(exit_code, {}, failure)  # wrong input at the start changes no file
   summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
   lost = summary_lib.lost_text(summary)
   if lost and exit_code not in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT):
@@ -209,7 +211,6 @@ def _conclude(
     summary['status'] = FAILED if status == FINISHED else status
     processes.report_failure(run_dir, processes.LAUNCHER, lost, processes.LAUNCHER)
     failure = failure or summary_lib.known_failure(run_dir)
-  if exit_code != processes.USER_ERROR_EXIT:
-    unwritten = summary_lib.write_last(run_dir, summary, show)
-    failure, exit_code = failure or unwritten, exit_code or int(bool(unwritten))
+  unwritten = summary_lib.write_last(run_dir, summary, show)
+  failure, exit_code = failure or unwritten, exit_code or int(bool(unwritten))
   return launches.Outcome(exit_code, summary, failure)

@@ -11,6 +11,7 @@ from seed_acme import types
 from seed_acme.files import disk
 from seed_acme.files import local
 from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import cpu_record
 from seed_acme.programs.pictures import drawing
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
@@ -121,14 +122,11 @@ def summarise(
 ) -> dict[str, Any]:
   """Returns the record of summary.json, from the last status.
 
-  cpu_s: CPU-seconds of this start by kind of node, including start-up; the record adds those of
-    earlier starts.
+  cpu_s: CPU-seconds of all starts by kind of node, from `cpu_record`.
   """
-  status, earlier_cpu_s, kept = read_status(run), _earlier_cpu_seconds(run), saved(run)
-  kinds = {*cpu_s, *earlier_cpu_s}
-  cpu = {kind: cpu_s.get(kind, 0.0) + earlier_cpu_s.get(kind, 0.0) for kind in sorted(kinds)}
+  status, kept = read_status(run), saved(run)
   steps, wall_s = status.get('agent_steps', 0), status.get('wall_s', 0.0)
-  total_cpu_s = sum(cpu.values())
+  total_cpu_s = sum(cpu_s.values())
   return {
     'status': how,
     'config': config.name,
@@ -142,7 +140,7 @@ def summarise(
     'saved_agent_steps': kept.agent_steps,
     'lost_updates': kept.lost_updates,
     'lost_agent_steps': kept.lost_agent_steps,
-    'cpu_s': cpu,
+    'cpu_s': cpu_s,
     'steps_per_s': steps / wall_s if wall_s else 0.0,
     'steps_per_cpu_s': steps / total_cpu_s if total_cpu_s else 0.0,
     **{
@@ -156,13 +154,6 @@ def summarise(
       )
     },
   }
-
-
-def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
-  """Returns the CPU-seconds of earlier starts by kind of node."""
-  if not run.summary.exists():
-    return {}
-  return local.read_json(run.summary).get('cpu_s', {})
 
 
 def write(
@@ -214,7 +205,7 @@ def complete(
       and run.plot.exists()
     ):
       return summary
-  summary = summarise(config, run, {}, FINISHED)
+  summary = summarise(config, run, cpu_record.CpuRecord(run).seconds, FINISHED)
   write(run, summary, tell)
   return summary
 

@@ -86,7 +86,7 @@ def _train(
     processes.USER_ERROR_EXIT,
   ):
     print(summary_lib.failure_text(outcome.failure, folder), file=sys.stderr, flush=True)
-  if outcome.exit_code == processes.USER_ERROR_EXIT:
+  if not outcome.summary:  # nothing was begun
     return outcome.exit_code
   if options.prints_json:
     print(json.dumps(outcome.summary), file=results)

@@ -128,25 +128,35 @@ def make_remote_actor(
   patience: patience_lib.Patience,
   activity: activity_lib.Activity,
   films: filming.Films | None = None,
+  closing: contextlib.ExitStack | None = None,
 ) -> actor_lib.Actor:
   """Returns an actor whose groups are connected to the inference server at `address`.
 
-  films: as in `actors.make_actor`.
+  films, closing: as in `actors.make_actor`.
   """
 
   def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> core.InferenceChannel:
-    return transports.connect(
-      sections.transport.kind,
-      address,
-      token,
-      wire.GroupCodec(spec, env_ids.size),
-      env_ids,
-      patience,
-      start,
-    )
+    try:
+      return transports.connect(
+        sections.transport.kind,
+        address,
+        token,
+        wire.GroupCodec(spec, env_ids.size),
+        env_ids,
+        patience,
+        start,
+      )
+    except wire.Refused as error:  # as for a specification that differs, which no restart mends
+      raise types.UserError(str(error)) from None
 
   return actors.make_actor(
-    sections, start.number, run_seed=None, connect=connect, activity=activity, films=films
+    sections,
+    start.number,
+    run_seed=None,
+    connect=connect,
+    activity=activity,
+    films=films,
+    closing=closing,
   )
 
 
@@ -170,8 +180,8 @@ class _Reports:
 def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.ExitStack) -> bool:
   """Acts until the run is over or SIGTERM arrives; returns whether it was SIGTERM.
 
-  closing: receives the actor's `close`, to be called after the end was reported, because
-    environments may hang in it.
+  closing: receives the actor's `close`, or that of the part of it that was made, to be called after
+    the end was reported, because environments may hang in it.
   """
   stopped = False
 
@@ -203,7 +213,7 @@ def _act(
   patience = patience_lib.Patience(spec.first_wait_s, sections.actor.connect_timeout_s)
   try:
     actor = make_remote_actor(
-      sections, spec.start, spec.address, spec.token, patience, activity, films
+      sections, spec.start, spec.address, spec.token, patience, activity, films, closing
     )
     closing.callback(actor.close)
     reports = _Reports(actor, folder, sections.place.index)

@@ -24,6 +24,7 @@ from seed_acme import types
 from seed_acme.loggers import terminal
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import cpu_record
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
@@ -111,9 +112,9 @@ def _train_with_run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
       is_over = learner_node.run(node)
       how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
       return is_over
-    finally:  # only this node's CPU-seconds are known
+    finally:
       news.show()
-      summary = summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
+      summary = summary_lib.summarise(config, run, news.cpu_s, how)
       summary_lib.write(run, summary, _show)
       lost = summary_lib.lost_text(summary)
       if lost:
@@ -209,21 +210,34 @@ def _show(text: str) -> None:
 
 
 class _News:
-  """The messages of a front end, printed to the node's output, which is the cloud's log."""
+  """The messages of a front end, printed to the node's output, which is the cloud's log.
+
+  It also keeps the record of CPU-seconds. Only those of this node are known.
+  """
 
   def __init__(self, run: run_directory.RunDirectory, learner: config_lib.LearnerConfig):
     self._run = run
     self._progress = terminal.Progress(sys.stdout)
     self._notices = summary_lib.Notices(run)
     self._earlier_s: float | None = None
+    self._cpu: cpu_record.CpuRecord | None = None
     self._stall = stall.Stall(stall.limit_s(learner), _LONGEST_GAP_S)
 
+  @property
+  def cpu_s(self) -> dict[str, float]:
+    """The CPU-seconds of all starts until the last call of `show`."""
+    assert self._cpu is not None
+    return self._cpu.seconds
+
   def begin(self) -> None:
-    """Notes which status is of an earlier start. Call it once the run is fetched."""
+    """Notes what is of an earlier start. Call it once the run is fetched."""
     self._earlier_s = summary_lib.status_time_s(self._run)
+    self._cpu = cpu_record.CpuRecord(self._run)
 
   def show(self) -> None:
     """Prints new notices and the progress; called periodically."""
+    if self._cpu is not None:
+      self._cpu.update({'learner': time.process_time()})
     for line in self._notices.new():
       print(f'Notice: {line}', flush=True)
     status = summary_lib.read_progress(self._run, self._earlier_s)

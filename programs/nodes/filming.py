@@ -7,6 +7,7 @@ learner finds the films and passes them to the loggers. The other actors are not
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+import contextlib
 import pathlib
 import time
 from typing import Any, NamedTuple
@@ -74,9 +75,9 @@ class FilmedEnvironment(wrapper.Wrapper):
     self._filmed_at: int | None = None  # agent steps at the newest film; None = not looked up yet
     self._film: Generator[None, types.VectorTimeStep, None] | None = None  # the film in progress
     self._has_failed = False
-    films.folder.mkdir(parents=True, exist_ok=True)
-    for partial in films.folder.glob('.*'):  # left by a worker that was killed
-      partial.unlink()
+    with contextlib.suppress(OSError):  # the first film reports what prevents it
+      films.folder.mkdir(parents=True, exist_ok=True)
+      recordings.delete_unfinished(films.folder)
 
   def reset(self) -> types.VectorTimeStep:
     """Restarts all environments."""

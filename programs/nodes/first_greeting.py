@@ -35,4 +35,4 @@ def wait_for(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Gree
     cleanup.callback(transport.stop)
     while desk.spec is None and not node.life.stop.wait(_POLL_S):
       pass
-  return None if desk.spec is None else node_lib.Greeting(desk.spec, desk.instance)
+  return None if desk.spec is None else node_lib.Greeting(desk.spec, desk.instance, members)

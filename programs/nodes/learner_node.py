@@ -127,7 +127,8 @@ class LearnerNodeProcess:
       node.links.token,
       greeting.instance,
     )
-    self._members = joining.Members(sections.shared, self.loop.resumptions)
+    self._members = greeting.members or joining.Members(sections.shared, 0)
+    self._members.resumptions = self.loop.resumptions  # the chief's, if there are several hosts
     transport = end_notice.make_transport(sections, self._desk, node.links.port, self._members)
     max_message_bytes = end_notice.max_message_bytes(layout, self._desk)
     beside = node.life.serve_beside(node, self._desk, batchers[0].loop, max_message_bytes)

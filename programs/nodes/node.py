@@ -14,6 +14,7 @@ from seed_acme import types
 from seed_acme.inference import event_loop
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.storage import run_directory
+from seed_acme.transport import joining
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
@@ -165,11 +166,12 @@ class Greeting(NamedTuple):
   """The facts about the environments that a learner needs before its parts are built.
 
   instance: name of the server that an actor has contacted, which the server that replaces it keeps;
-    '' = none was.
+    '' = none was. members: the nodes that have joined that server; None = there was none.
   """
 
   spec: types.EnvironmentSpec
   instance: str = ''
+  members: joining.Members | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.libraries import matplotlib_loading
 from seed_acme.programs.system import processes
 
@@ -89,6 +90,7 @@ def legend(figure: Any, panel: Any, num_columns: int) -> None:
 
 def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
   """Writes the figure in the format of `out`'s suffix; raises `UserError` if that fails."""
+  local.refuse_url(out, 'file')
   target = pathlib.Path(out)
   try:
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -98,8 +98,18 @@ def _differing(runs: Sequence[Settings], not_compared: Collection[str]) -> list[
     if name not in not_compared
     and any(run.get(name, _ABSENT) != runs[0].get(name, _ABSENT) for run in runs)
   ]
-  # The type of a record is left out if a field of it already tells runs apart.
-  return [name for name in differing if not name.endswith('type')] or differing
+  return [name for name in differing if not _is_implied_type(name, differing, runs)]
+
+
+def _is_implied_type(name: str, differing: Sequence[str], runs: Sequence[Settings]) -> bool:
+  """Whether this is the type of a record, and fields of the record already tell its types apart."""
+  record, dot, field = name.rpartition('.')
+  if field != 'type':
+    return False
+  others = [other for other in differing if other.startswith(record + dot) and other != name]
+  values = [repr([run.get(other, _ABSENT) for other in others]) for run in runs]
+  types = [run.get(name, _ABSENT) for run in runs]
+  return len(set(zip(values, types))) == len(set(values))
 
 
 def _differences(

@@ -39,6 +39,7 @@ class Writer:
 
   def __init__(self, path: str | os.PathLike[str]):
     """Checks what can be checked before there is a picture; raises `types.UserError`."""
+    local.refuse_url(path, 'file')
     self.path = pathlib.Path(path)
     suffix = self.path.suffix
     if suffix not in SUFFIXES:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import contextlib
-import ctypes
 import os
 import pathlib
 import shlex
 import signal
-import sys
 import traceback
 from typing import Any
 
@@ -20,6 +18,7 @@ from seed_acme import types
 from seed_acme.files import disk
 from seed_acme.files import local
 from seed_acme.libraries import matplotlib_loading
+from seed_acme.libraries import parent_process
 from seed_acme.libraries import tensorflow_loading
 from seed_acme.programs.system import descriptors
 from seed_acme.storage import checkpoint
@@ -28,7 +27,6 @@ from seed_acme.storage import run_directory
 NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
 SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay memory may take
 _PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid of the process that this one must not outlive
-_PR_SET_PDEATHSIG = 1
 
 _HAS_BEGUN = 'has_begun'  # in failure.json: see `types.OtherNodeFailed`
 _OF_ANOTHER = 'is_of_another'  # in failure.json: the cause is another node's failure
@@ -89,9 +87,9 @@ def end_with_parent() -> None:
   Call it on the main thread before heavy imports. Does nothing if no parent is set.
   """
   parent = os.environ.get(_PARENT_VARIABLE)
-  if not parent or not sys.platform.startswith('linux'):
+  if not parent:
     return
-  ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+  parent_process.die_with_it()
   if os.getppid() != int(parent):  # the parent ended before the call above
     os._exit(FAILURE_EXIT)
 

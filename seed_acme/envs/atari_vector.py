@@ -24,7 +24,7 @@ class AtariVector:
 
   Shows the same screens as `atari.Atari`, through ale-py's vector interface, which
   `ale_py.AtariVectorEnv` wraps for gymnasium; it needs no gymnasium. Three of its
-  peculiarities are corrected here, and one cannot be:
+  peculiarities are corrected here, and two cannot be:
 
   * When the frames run out it leaves a game in its last state, without a picture of it. So
     its limit is switched off, steps are counted here, and the game is reset explicitly.
@@ -35,6 +35,9 @@ class AtariVector:
   * **At game over it takes no picture either: the screen of a terminated LAST row is an
     earlier one** (mostly that of the row before). No agent learns from that screen, because
     the discount is 0; if you need it, use `vectorized=False`.
+  * A truncated game takes a step that nobody sees before it is reset. With sticky actions that
+    step draws from the emulator's random stream, so the rows after the first truncation are
+    not those of `atari.Atari`.
   """
 
   def __init__(self, game: str, seeds: Sequence[int], settings: atari.Settings):
@@ -79,8 +82,8 @@ class AtariVector:
       return self.reset()
     actions = lockstep.check_actions(actions, self.num_environments, len(self._positions))
     is_first = self._has_ended
-    # Truncated games take a step that nobody sees before they are reset. It is a no-op, so
-    # that the caller's action does not affect the game's random stream.
+    # The step of truncated games that nobody sees is a no-op, so that the caller's action does not
+    # affect the game's random stream.
     positions = np.where(self._lives.fires, self._fire, self._positions[actions])
     positions = np.where(is_first, atari.NOOP, positions).astype(np.int32)
     self._interface.send(positions, self._strength)

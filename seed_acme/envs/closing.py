@@ -1,4 +1,4 @@
-"""Closing environments when the work with them is done.
+"""Closing environments when the work with them is done, or cannot begin.
 
 An error of `close` is then told instead of raised: how the work has ended, with a result or with
 an error of its own, is known by then and matters more.
@@ -43,3 +43,24 @@ def afterwards(environment: _Environment, environment_id: str) -> Iterator[_Envi
   finally:
     with told(environment_id):
       environment.close()
+
+
+@contextlib.contextmanager
+def on_failure(
+  environment_id: str, later: contextlib.ExitStack | None = None
+) -> Iterator[contextlib.ExitStack]:
+  """Gives a stack for the closing of what is made in this context, in case an exception leaves it.
+
+  Whoever gets the complete result closes that. later: receives the closing, for a caller who first
+    reports the exception; None = it is done at once, and its errors are told.
+  """
+  made = contextlib.ExitStack()
+  try:
+    yield made
+  except BaseException:
+    if later is None:
+      with told(environment_id):
+        made.close()
+    else:
+      later.callback(made.close)
+    raise

@@ -16,6 +16,7 @@ import numpy as np
 import tree
 
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_lives
 from seed_acme.envs import gym_spaces
@@ -43,6 +44,17 @@ _NOT_SETTINGS = frozenset(
 _ATARI_DEFAULTS = {'stack_num': 1, 'use_fire_reset': False, 'full_action_space': True}
 # Settings for Atari that envpool does not have; they are those of `atari.Settings`.
 _LIVES_DEFAULTS = {'life_loss': 'ignore', 'fire_at_start': False}
+# Settings that envpool does not check: it crashes, divides by 0, or shows the same screen for ever.
+_BOUNDS = {
+  'frame_skip': bounds.at_least(1),
+  'img_height': bounds.at_least(1),
+  'img_width': bounds.at_least(1),
+  'max_episode_steps': bounds.at_least(1),
+  'noop_max': bounds.at_least(1),
+  'num_threads': bounds.at_least(0),  # 0 = envpool's choice
+  'repeat_action_probability': bounds.Bound(0, 1, is_open_above=True),
+  'stack_num': bounds.at_least(1),
+}
 _ALL_ACTIONS, _FIRE = 18, 1  # in a full set each action is its own code
 _MOST_CHANNELS = 16  # of a picture
 # A larger bound means no bound, because envpool then gives the limits of the type.
@@ -69,6 +81,7 @@ class Envpool:
     self._lives = atari_lives.Lives(len(seeds), **lives) if is_atari(level) else None
     own = {name: value for name, value in settings.items() if name not in _LIVES_DEFAULTS}
     config = {'num_threads': 1, **_defaults(level), **own}
+    chosen = {**_settings(level), **config}
     if renders:
       config['render_mode'] = 'rgb_array'
     with warnings.catch_warnings():
@@ -77,7 +90,7 @@ class Envpool:
         self._pool = _import().make_gymnasium(
           level, num_envs=len(seeds), seed=[seed % _SEEDS for seed in seeds], **config
         )
-      except (TypeError, ValueError, RuntimeError) as error:
+      except (ImportError, TypeError, ValueError, RuntimeError) as error:
         first_line = str(error).partition('\n')[0]
         raise types.UserError(f"environment 'envpool:{level}' with {settings}: {first_line}") from (
           error
@@ -88,13 +101,15 @@ class Envpool:
       action = gym_spaces.make_converter(self._pool.action_space, level, 'action').spec
     self._observation = vector.Structure(observation)
     self._has_channels_first = [_has_channels_first(spec) for spec in self._observation.leaves]
+    # In other suites, screens and colours have the order that envpool gives them.
+    self._num_screens: int = chosen['stack_num'] if is_atari(level) else 1
     self._action_dtypes = [spec.dtype for spec in vector.Structure(action).leaves]
     self.spec = types.EnvironmentSpec(
       observation=self._observation.unflatten(
         [vector.narrow_spec(_shown(spec)) for spec in self._observation.leaves]
       ),
       action=tree.map_structure(lambda spec: vector.narrow_inwards(_without_limits(spec)), action),
-      frames_per_step={**_settings(level), **config}['frame_skip'] if is_atari(level) else 1,
+      frames_per_step=chosen['frame_skip'] if is_atari(level) else 1,
     )
     self._action = vector.Structure(self.spec.action)
     self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
@@ -154,11 +169,13 @@ class Envpool:
 
   def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
     """Returns a copy, because envpool reuses its buffers."""
-    if self._has_channels_first[number]:
-      leaf = leaf.transpose(0, 2, 3, 1)
-      if leaf.shape[-1] > 1 and is_atari(self._level):
-        leaf = leaf[..., ::-1]  # stacked screens: envpool has the newest last, we have it first
-    return np.array(leaf, self._dtypes[number], order='C')
+    dtype = self._dtypes[number]
+    if not self._has_channels_first[number]:
+      return np.array(leaf, dtype, order='C')
+    # [E, screens, colours, H, W]: envpool has the newest screen last, we have it first.
+    screens = leaf.reshape(len(leaf), self._num_screens, -1, *leaf.shape[2:])[:, ::-1]
+    picture = np.array(screens.transpose(0, 3, 4, 1, 2), dtype, order='C')
+    return picture.reshape(*picture.shape[:3], -1)
 
   def render(self) -> np.ndarray:
     """Returns a picture of environment 0, `[H, W, 3]` uint8. `types.UserError` if it cannot."""
@@ -216,7 +233,7 @@ def _without_limits(spec: dm_specs.Array) -> dm_specs.Array:
 
 
 def check(level: str, settings: dict[str, Any]) -> None:
-  """Raises `types.UserError` for an unknown level or setting, or one of another type."""
+  """Raises `types.UserError` for an unknown level or setting, or a value that cannot be."""
   if level not in known_levels():
     near = settings_lib.near(level, known_levels(), 'envpool:')
     raise types.UserError(f"unknown environment 'envpool:{level}'{near}")
@@ -230,18 +247,21 @@ def check(level: str, settings: dict[str, Any]) -> None:
       raise types.UserError(
         f"environment 'envpool:{level}': {name} ({value!r}) must be of type {kind.__name__}"
       )
+    # A level's own default is right there: BabyAI's max_episode_steps is 0.
+    if name in _BOUNDS and value != accepted[name]:
+      _BOUNDS[name].check(f"environment 'envpool:{level}': {name}", value)
   if 'life_loss' in accepted:
     _check_lives(level, {**accepted, **settings})
-  # envpool divides by this number.
-  if settings.get('noop_max', 1) < 1:
-    raise types.UserError(
-      f"environment 'envpool:{level}': noop_max ({settings['noop_max']}) must be >= 1"
-    )
 
 
 def _check_lives(level: str, settings: dict[str, Any]) -> None:
   """Checks the settings for lost lives. envpool does not say which actions a set contains, so only
   the full set is known to contain FIRE."""
+  if settings['zero_discount_on_life_loss']:  # it changes envpool's dm_env interface alone
+    raise types.UserError(
+      f"environment 'envpool:{level}': zero_discount_on_life_loss (True) has no effect here: set "
+      'life_loss cut, which does the same'
+    )
   choices = get_args(atari_lives.LifeLoss)
   if settings['life_loss'] not in choices:
     raise types.UserError(
@@ -285,7 +305,10 @@ def _settings(level: str) -> dict[str, Any]:
 
 @functools.cache
 def _config_fields(level: str) -> dict[str, Any]:
-  return _import().make_spec(level).config._asdict()
+  try:
+    return _import().make_spec(level).config._asdict()
+  except ImportError as error:  # a library of the system that some suites need
+    raise types.UserError(f"environment 'envpool:{level}': {error}") from error
 
 
 def _import() -> Any:

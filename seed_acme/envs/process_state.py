@@ -25,6 +25,13 @@ def print_on_standard_error() -> None:
     os.dup2(2, 1)
 
 
+def ignore_ctrl_c() -> None:
+  """Ignores SIGINT, which a terminal sends to this process and to the one that started it, for a
+  process that the other one ends. Main thread only.
+  """
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
   """Restores process-wide state after code of an environment: when it is made, and at its first

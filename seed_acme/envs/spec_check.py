@@ -37,6 +37,13 @@ def check(spec: types.EnvironmentSpec, name: str) -> None:
     raise types.UserError(
       f'environment {name}: action: expected one at least, got {_described(spec.action)}'
     )
+  frames = spec.frames_per_step
+  if type(frames) is not int or frames < 1:
+    raise types.UserError(
+      f'environment {name}: frames_per_step: expected an int of 1 or more, got {frames!r} '
+      f'({type(frames).__name__}): set it to the number of frames that an action lasts, 1 if it is '
+      'not repeated'
+    )
 
 
 def _leaves(root: str, nest: types.Nest) -> list[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
 import importlib.util
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.checks import extras
+from seed_acme.envs import closing
 from seed_acme.envs import vector
 
 
@@ -40,10 +42,15 @@ class Order(NamedTuple):
     return environment_seeds(self.seed, self.num_environments)
 
   def one_by_one(self, make_one: Callable[[int], dm_env.Environment]) -> core.VectorEnvironment:
-    """Makes independent environments, each from its seed."""
-    return vector.VectorOfEnvironments(
-      [make_one(seed) for seed in self.seeds()], self.environment_id
-    )
+    """Makes independent environments, each from its seed.
+
+    If one cannot be made, or they do not go together, those made so far are closed.
+    """
+    with closing.on_failure(self.environment_id) as made:
+      environments = [
+        made.enter_context(contextlib.closing(make_one(seed))) for seed in self.seeds()
+      ]
+      return vector.VectorOfEnvironments(environments, self.environment_id)
 
 
 class Example(NamedTuple):

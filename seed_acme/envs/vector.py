@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import contextlib
+import operator
 from typing import Any
 
 import dm_env
@@ -29,8 +30,8 @@ class VectorOfEnvironments:
   no float32 lies between its bounds, both become the nearest one, and the environment gets its own.
 
   Two optional attributes of an environment are read: `last_score` (float), after each reset and
-  step, is the reward to report to users if it differs from the reward to learn from;
-  `frames_per_step` (int) is read once.
+  step, is the reward to report to users if it differs from the reward to learn from, which is
+  reported as long as there is no such attribute; `frames_per_step` (int) is read once.
 
   Each step allocates the arrays of its time step; they belong to the caller.
 
@@ -58,9 +59,9 @@ class VectorOfEnvironments:
     self.spec = types.EnvironmentSpec(
       observation=tree.map_structure(narrow_spec, observation_spec),
       action=tree.map_structure(narrow_inwards, action_spec),
-      frames_per_step=getattr(first, 'frames_per_step', 1),
+      frames_per_step=self._frames_per_step(),
     )
-    self._has_score = hasattr(first, 'last_score')
+    self._has_score = False  # whether any environment has had a `last_score`
     self._action = Structure(action_spec)
     self._clips = [clip_bounds(spec) for spec in self._action.leaves]
     self._observation = Structure(observation_spec)
@@ -151,9 +152,11 @@ class VectorOfEnvironments:
       reward = self._numbers('reward', rewards)
       discount = self._discounts(discounts)
       score = reward.copy()
-      if self._has_score:
+      if self._has_score or any(hasattr(inner, 'last_score') for inner in self._environments):
+        self._has_score = True
+        pairs = zip(self._environments, rewards)
         score = self._numbers(
-          'last_score', [environment.last_score for environment in self._environments]
+          'last_score', [getattr(inner, 'last_score', default) for inner, default in pairs]
         )
       observation = self._stack_observations(timesteps)
     return types.VectorTimeStep(
@@ -230,6 +233,13 @@ class VectorOfEnvironments:
         index, self._fields[number], time_steps.NUMBERS_WORDS, found, types.NotFinite
       )
     return buffer
+
+  def _frames_per_step(self) -> int:
+    value = getattr(self._environments[0], 'frames_per_step', 1)
+    try:
+      return operator.index(value)  # numpy's integers, too
+    except TypeError:
+      raise self._error(0, 'frames_per_step', 'an int', repr(value)) from None
 
   def _require_equal(self, index: int, field: str, expected: Any, got: Any) -> None:
     # Compares texts, which contain shape, dtype, name and bounds and exist for every nest.

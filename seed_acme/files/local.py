@@ -121,11 +121,20 @@ def lasting_folder() -> pathlib.Path:
   return folder
 
 
+def refuse_url(path: str | os.PathLike[str], kind: str = 'folder') -> None:
+  """Raises `UserError` if what is to be written locally has a URL, of which `pathlib` would make a
+  folder `gs:`.
+
+  Call it before `pathlib` gets the path. kind: what is written, for the message.
+  """
+  if bucket.is_url(path):
+    raise types.UserError(f'{os.fspath(path)} is in a bucket: give a local {kind} and copy that')
+
+
 def new_folder(path: str | os.PathLike[str]) -> pathlib.Path:
   """Returns the absolute path of a folder to create. Raises `UserError` unless it is new or empty,
   and not in a bucket."""
-  if bucket.is_url(path):
-    raise types.UserError(f'{os.fspath(path)} is in a bucket: give a local folder and copy that')
+  refuse_url(path)
   folder = pathlib.Path(path).absolute()
   with explained(folder, 'write'):
     if folder.is_symlink() or folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -27,7 +27,7 @@ from seed_acme.storage import run_directory
 from seed_acme.tensors import graph_function
 from seed_acme.transport import fence as fence_lib
 
-_SAVING_S = 1800.0  # time limit for a host that saves its memory
+_SAVING_S = 1800.0  # time limit for a host that saves its memory, or for the chief's checkpoint
 _WHOLE = 'replay_of_all_hosts'  # folder of all memories, before it is part of the checkpoint
 
 
@@ -94,7 +94,10 @@ class Peers:
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """Connects to the other hosts, before TensorFlow's first operation, see `collectives.Group`;
-    returns False if it was told to stop."""
+    returns False if it was told to stop.
+
+    patience_s: limit for the other hosts to start, and then for them to call `follow`.
+    """
     return True
 
   def watched(self) -> contextlib.AbstractContextManager[None]:
@@ -145,6 +148,9 @@ class Peers:
     """
     return save_own()
 
+  def wait_until_saved(self) -> None:
+    """Waits until the chief has written a checkpoint. The chief calls it when that is done."""
+
   def gather(self, sample: types.Sample) -> types.Sample:
     """Returns the whole batch, of which each host has drawn an equal part."""
     return sample
@@ -179,11 +185,12 @@ class LearnerHosts(Peers):
     self.group = group
     self.index, self.is_chief = group.index, group.is_chief
     self._has_started = False
-    self._timeout_s: float | None = None  # for the next exchange
+    self._patience_s: float | None = None  # for the first exchange; None = the group's time-out
     self._join: Callable[[types.Sample], types.Sample] | None = None  # traced for the first sample
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """See `Peers`."""
+    self._patience_s = patience_s
     return self.group.connect(patience_s, should_stop)
 
   def watched(self) -> contextlib.AbstractContextManager[None]:
@@ -199,9 +206,11 @@ class LearnerHosts(Peers):
     return counting.AgreedCounters(clock)
 
   def follow(self, own: Callable[[], Start]) -> Start | None:
-    """See `Peers`."""
+    """See `Peers`. This first exchange has more time, because hosts may be ready minutes apart: one
+    may have to compile kernels, for instance, that another finds on its disk."""
     start = own()
-    told = self.group.reports([start.settings, start.counts, start.resumptions])
+    own_state = [start.settings, start.counts, start.resumptions]
+    told = self.group.reports(own_state, self._patience_s)
     self._check_settings([settings for settings, _, _ in told])
     arrays = dict(zip(start.arrays, self.group.of_chief(list(start.arrays.values()))))
     self._has_started = True
@@ -225,14 +234,12 @@ class LearnerHosts(Peers):
     own = proposal.counts
     told = (*proposal[:-1], own.wall_s * 1e3, own.agent_steps, own.frames, own.episodes)
     with timer.phase('meeting'):
-      rows = self.group.facts([int(x) for x in told], self._timeout_s)
+      rows = self.group.facts([int(x) for x in told])
     _, _, logs, saves, wall_ms, *_ = rows[0].tolist()
     agent_steps, frames, episodes = rows[:, 5:].sum(axis=0).tolist()
     counts = counting.Counts(agent_steps, frames, episodes=episodes, wall_s=wall_ms / 1e3)
     lacking = tuple(i for i, row in enumerate(rows) if not row[0])
     stops = bool(rows[:, 1].any())
-    # Before the next exchange the chief has a checkpoint to write.
-    self._timeout_s = _SAVING_S if saves and not self.is_chief else None
     return Decision(not lacking and not stops, stops, bool(logs), bool(saves), counts, lacking)
 
   def to_chief(self, report: Callable[[], Any]) -> list[Any]:
@@ -267,6 +274,10 @@ class LearnerHosts(Peers):
     for index, part in enumerate(parts):
       part.rename(whole / checkpoint.part_of_host(index))
     return whole
+
+  def wait_until_saved(self) -> None:
+    """See `Peers`."""
+    self.group.facts([0], None if self.is_chief else _SAVING_S)
 
   def gather(self, sample: types.Sample) -> types.Sample:
     """See `Peers`."""

@@ -116,10 +116,13 @@ class StatusWriter:
     local.write_json(self._run.status, record)
 
   def _policy_lag(self) -> dict[str, float | None]:
+    """Returns statistics over updates since this start; `policy_lag_count` is their number."""
     lag = self._policy_lags.summary()
     if not lag['count']:
-      return {'policy_lag_mean': None, 'policy_lag_p95': None, 'policy_lag_max': None}
+      names = ('mean', 'p95', 'max')
+      return {'policy_lag_count': 0, **{f'policy_lag_{name}': None for name in names}}
     return {
+      'policy_lag_count': lag['count'],
       'policy_lag_mean': lag['mean'],
       'policy_lag_p95': lag['p95'],
       'policy_lag_max': self._policy_lag_max,

@@ -201,6 +201,7 @@ class TrainingLoop:
     if saves:
       with self.timer.phase('checkpoint'):
         self.save()
+        self._peers.wait_until_saved()
 
   def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
     """Whether the next update can begin; first logs and saves if due.

@@ -33,6 +33,7 @@ _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
 _PROBE_S = 2.0  # limit for a host to accept a connection
 _CLOSED_S = 1.0  # until a dead host stops listening, which happens after its connections break
 _POLL_S = 0.2
+_FORMING_S = 60.0  # limit for hosts that listen already to notice that all others do, too
 _LOSSES = (
   tf.errors.UnavailableError,
   tf.errors.DeadlineExceededError,
@@ -66,6 +67,7 @@ class Group:
     self.number = len(addresses)
     self._addresses = tuple(addresses)
     self._timeout_s = timeout_s
+    self._limit_s = timeout_s  # of the last operation
     self._fence = fence
     self._num_keys = 0
     self._alarm = _Alarm(self._give_up)
@@ -78,7 +80,9 @@ class Group:
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """Opens this host's port and waits until the others listen; returns False if stopped before.
 
-    Must be called before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
+    Must be called before TensorFlow's first operation. Raises `HostLost` after `patience_s`. Its
+    own operation makes TensorFlow form the group: only then does an operation fail at once when
+    another host dies, before it has called it.
     """
     grpc_variables.reach_addresses(self._addresses)
     cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
@@ -107,6 +111,8 @@ class Group:
       if time.monotonic() > end_s:
         raise HostLost(f'{_named(absent)} did not start within {patience_s:g} s')
       time.sleep(_POLL_S)
+    with self.watched():
+      self.facts([0], _FORMING_S)
     return True
 
   @contextlib.contextmanager
@@ -137,9 +143,8 @@ class Group:
       time.sleep(_POLL_S)
     others = [i for i in range(self.number) if i != self.index]
     which = _named(others) if len(others) == 1 else f'one of {_named(others)}'
-    return HostLost(
-      f'{which} was lost, or did not answer within {self._timeout_s:g} s (learner.host_timeout_s)'
-    )
+    setting = ' (learner.host_timeout_s)' if self._limit_s == self._timeout_s else ''
+    return HostLost(f'{which} was lost, or did not answer within {self._limit_s:g} s{setting}')
 
   @contextlib.contextmanager
   def timed(self, timeout_s: float | None = None) -> Iterator[None]:
@@ -148,7 +153,8 @@ class Group:
     TensorFlow's own time-outs would occupy a thread for each operation until the time has passed.
     timeout_s: None = the group's time-out.
     """
-    self._alarm.set(self._timeout_s if timeout_s is None else timeout_s)
+    self._limit_s = self._timeout_s if timeout_s is None else timeout_s
+    self._alarm.set(self._limit_s)
     try:
       yield
     finally:
@@ -168,7 +174,7 @@ class Group:
     return call
 
   def _give_up(self) -> None:
-    message = f'no answer within {self._timeout_s:g} s'
+    message = f'no answer within {self._limit_s:g} s'
     context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)
 
   def facts(self, own: Sequence[int], timeout_s: float | None = None) -> np.ndarray:

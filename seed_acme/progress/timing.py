@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 OTHER = 'other'
+NEWEST = 4096  # values of which `Latencies` has the percentile
 
 
 class PhaseTimer:
@@ -124,7 +125,7 @@ class Latencies:
   calls it.
   """
 
-  def __init__(self, num_newest: int = 4096):
+  def __init__(self, num_newest: int = NEWEST):
     self._num_newest = num_newest
     self._lock = threading.Lock()
     self.reset()

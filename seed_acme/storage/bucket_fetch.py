@@ -22,6 +22,7 @@ FETCHED = (
   'environment.json',
   'status.json',
   'summary.json',
+  'cpu_seconds.json',
   'metrics.csv',
   'wandb.json',
   'mlflow.json',

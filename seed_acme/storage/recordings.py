@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import re
 
 from seed_acme import types
 from seed_acme.files import local
 
 METRIC = 'evaluation/video'  # name of an episode in the loggers
 _RETURN, _LENGTH, _IS_CUT = 'return', 'length', 'is_cut'
+# Agent steps and a process id: the names that `video.Writer` and `local.replacing` write under.
+_UNFINISHED = re.compile(r'\.\d+\.\d+\.(mp4|gif|json)')
 
 
 def video_path(folder: pathlib.Path, agent_steps: int) -> pathlib.Path:
@@ -34,6 +37,13 @@ def add(recording: types.Recording) -> None:
   """Registers an episode whose two files are written."""
   record = {_RETURN: recording.episode_return, _LENGTH: recording.length, _IS_CUT: recording.is_cut}
   local.write_json(recording.video.with_suffix('.json'), record)
+
+
+def delete_unfinished(folder: pathlib.Path) -> None:
+  """Deletes the files that a killed process was still writing; other hidden files stay."""
+  for path in folder.iterdir():
+    if _UNFINISHED.fullmatch(path.name):
+      path.unlink(missing_ok=True)
 
 
 def steps(folder: pathlib.Path) -> list[int]:

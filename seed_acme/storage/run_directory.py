@@ -8,6 +8,7 @@ runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
   phase.txt        what a live run does instead of learning, such as starting
   notices.txt      what the user should know of this start, one line each
   summary.json     what a finished run reached       failure.json  why it ended badly
+  cpu_seconds.json CPU-seconds so far, by kind of node
   launch.json      what --launch=auto has chosen, and why
   .reserve         space for the last messages of a run whose disk is full
   wandb.json, mlflow.json            which run of a tracking server this is
@@ -49,6 +50,7 @@ OURS = frozenset(
     'environment.json',
     'status.json',
     'summary.json',
+    'cpu_seconds.json',
     'failure.json',
     'addresses.json',
     'launch.json',
@@ -103,6 +105,11 @@ class RunDirectory:
   def summary(self) -> pathlib.Path:
     """Figures of a finished run."""
     return self.path / 'summary.json'
+
+  @property
+  def cpu_seconds(self) -> pathlib.Path:
+    """CPU-seconds of all starts by kind of node, also while the run works."""
+    return self.path / 'cpu_seconds.json'
 
   @property
   def failure(self) -> pathlib.Path:

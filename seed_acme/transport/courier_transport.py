@@ -7,12 +7,14 @@ one machine, listens only on that machine, and checks the run's token before it 
 from __future__ import annotations
 
 from concurrent import futures
+import ipaddress
 import itertools
 import threading
 import time
 from typing import Any
 
 import courier
+from courier.python import credentials
 import grpc
 import numpy as np
 import portpicker
@@ -35,6 +37,7 @@ class CourierServer:
   """Serves sessions through three courier methods: `open`, `answer` and `close`."""
 
   def __init__(self, desk: sessions.SessionDesk, port: int, max_streams: int):
+    _check_host(credentials.host())
     self._desk = desk
     self._sessions: dict[int, sessions.Session] = {}
     self._ids = itertools.count(1)
@@ -79,6 +82,20 @@ class CourierServer:
       session = self._sessions.pop(session_id, None)
     if session is not None:
       session.close()
+
+
+def _check_host(host: str) -> None:
+  """Raises `types.UserError` if courier would listen for other machines."""
+  try:
+    is_loopback = host == 'localhost' or ipaddress.ip_address(host.strip('[]')).is_loopback
+  except ValueError:  # a name, which may resolve to any address
+    is_loopback = False
+  if not is_loopback:
+    raise types.UserError(
+      f'{credentials.HOST_VARIABLE} is {host}, but transport.kind=courier serves this machine '
+      f'only, because every caller can run code: unset {credentials.HOST_VARIABLE}, or set '
+      'transport.kind=grpc'
+    )
 
 
 class CourierChannel:

@@ -17,7 +17,10 @@ from seed_acme import version
 from seed_acme.transport import wire
 
 PROTOCOL = 3
-STARTS_BETWEEN_RESUMPTIONS = 1000  # of one node; beyond it, environment seeds recur
+# Environment seeds depend on the number of a start, so no number may come twice. A node counts the
+# starts of its workers up from the number with which it joined.
+_STARTS_BETWEEN_JOINS = 1000
+STARTS_BETWEEN_RESUMPTIONS = 1_000_000  # of the run; room for 1000 joins of one node
 _MAX_DIFFERENCES = 3  # named in a refusal
 
 
@@ -38,11 +41,12 @@ class Members:
   """Learner's registry of the nodes that joined. Independent of the transport; thread-safe."""
 
   def __init__(self, settings: Mapping[str, Mapping[str, str]], resumptions: int):
-    """settings: by kind of node, the settings in which it must agree with the learner."""
+    """settings: by kind of node, the settings in which it must agree with the learner. resumptions:
+    of the run; may be set again, as long as no node can join."""
+    self.resumptions = resumptions
     self._settings = settings
     self._lock = threading.Condition()
     self._num_starts: collections.Counter[str] = collections.Counter()
-    self._first_start = resumptions * STARTS_BETWEEN_RESUMPTIONS
     self._last_joined_ms = 0
     self._num_staying = 0
     self._is_over = False
@@ -80,7 +84,8 @@ class Members:
         '; '.join(differences[:_MAX_DIFFERENCES]) + (f'; and {more} more' if more > 0 else '')
       )
     with self._lock:
-      number = self._first_start + self._num_starts[node]
+      first = self.resumptions * STARTS_BETWEEN_RESUMPTIONS
+      number = first + self._num_starts[node] * _STARTS_BETWEEN_JOINS
       self._num_starts[node] += 1
       self._last_joined_ms = max(self._last_joined_ms + 1, int(1e3 * time.time()))
       start = wire.Start(self._last_joined_ms, number)

@@ -1,5 +1,7 @@
 """Errors of `close`, which come when the result is known."""
 
+import contextlib
+
 import pytest
 
 from seed_acme.envs import closing
@@ -13,7 +15,7 @@ class _Unclosable(logged.LoggedEnvironment):
 
 
 _TOLD = (
-  'environment catch: close() raised RuntimeError: the window is gone (closing_test.py:12), which '
+  'environment catch: close() raised RuntimeError: the window is gone (closing_test.py:14), which '
   'changes no result'
 )
 
@@ -46,3 +48,34 @@ def test_an_error_that_cannot_be_told_changes_nothing_either():
 
   with closing.told('catch', tell):
     _Unclosable('a', []).close()
+
+
+@pytest.mark.parametrize('error', [ValueError('wrong'), KeyboardInterrupt('wrong')])
+def test_what_was_made_is_closed_on_failure_and_the_error_raised(capsys, error):
+  log: logged.Log = []
+  with pytest.raises(type(error), match='wrong'):
+    with closing.on_failure('catch') as made:
+      for environment in (logged.LoggedEnvironment('a', log), _Unclosable('b', log)):
+        made.enter_context(contextlib.closing(environment))
+      raise error
+  assert log == [('b', 'close environment'), ('a', 'close environment')]
+  assert capsys.readouterr().err == f'Notice: {_TOLD}\n'
+
+
+def test_it_is_closed_later_for_who_first_reports_the_error():
+  log: logged.Log = []
+  later = contextlib.ExitStack()
+  with pytest.raises(ValueError, match='wrong'):
+    with closing.on_failure('catch', later) as made:
+      made.enter_context(contextlib.closing(logged.LoggedEnvironment('a', log)))
+      raise ValueError('wrong')
+  assert log == []
+  later.close()
+  assert log == [('a', 'close environment')]
+
+
+def test_what_is_complete_is_left_to_its_user():
+  log: logged.Log = []
+  with contextlib.ExitStack() as later, closing.on_failure('catch', later) as made:
+    made.enter_context(contextlib.closing(logged.LoggedEnvironment('a', log)))
+  assert log == []

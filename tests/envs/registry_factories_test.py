@@ -40,6 +40,21 @@ def make_gymnasium(seed, **settings):
   return gymnasium.make('CartPole-v1', **settings)
 
 
+def make_two(seed):
+  if len(calls) == 2:
+    raise OSError('no more licences')
+  calls.append(scripted_environments.ScriptedEnvironment(seed))
+  return calls[-1]
+
+
+def make_unequal(seed):
+  if len(calls) == 2:
+    calls.append(scripted_environments.TruncatingEnvironment(seed))
+  else:
+    calls.append(scripted_environments.ScriptedEnvironment(seed))
+  return calls[-1]
+
+
 def make_vector(seed, num_environments, rows=10):
   calls.append((seed, num_environments))
   return catch.Catch(num_environments, seed, rows=rows)
@@ -109,6 +124,19 @@ def test_user_factory_may_return_a_vector(user_module):
   assert user_module.calls == [(7, 5)]
   assert isinstance(environment, catch.Catch)
   assert environment.spec.observation.shape == (20,)
+
+
+@pytest.mark.parametrize(
+  ('name', 'error', 'message', 'num_made'),
+  [
+    ('make_two', OSError, 'no more licences', 2),
+    ('make_unequal', types.UserError, 'environment 2 of .*: observation_spec', 3),
+  ],
+)
+def test_those_made_are_closed_if_others_fail(user_module, name, error, message, num_made):
+  with pytest.raises(error, match=message):
+    registry.make(configs.of(f'user_levels:{name}'), 3, seed=0)
+  assert [environment.is_closed for environment in user_module.calls] == [True] * num_made
 
 
 @pytest.mark.parametrize(

@@ -74,3 +74,13 @@ def test_each_is_named(observation, action, words):
 )
 def test_others_pass(observation, action):
   spec_check.check(types.EnvironmentSpec(observation, action), 'maze')
+
+
+@pytest.mark.parametrize(
+  'frames, words', [(0, '0 (int)'), (4.0, '4.0 (float)'), (np.int64(4), '(int64)'), (True, 'True')]
+)
+def test_frames_per_step_that_cannot_be_counted_are_refused(frames, words):
+  with pytest.raises(types.UserError) as error:
+    spec_check.check(types.EnvironmentSpec(_SEEN, _CHOICE, frames), 'maze')
+  start = 'environment maze: frames_per_step: expected an int of 1 or more, got '
+  assert str(error.value).startswith(start) and words in str(error.value)

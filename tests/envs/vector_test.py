@@ -190,6 +190,34 @@ def test_score_is_the_reward_unless_the_environment_has_its_own():
   assert plain.spec.frames_per_step == 1
 
 
+def test_a_score_counts_from_the_step_that_sets_it():
+  class Late(scripted_environments.ScriptedEnvironment):
+    def __init__(self, scored_row):
+      super().__init__(episode_lengths=(5,))
+      self._scored_row = scored_row
+
+    def step(self, action):
+      timestep = super().step(action)
+      if self._row >= self._scored_row:
+        self.last_score = 7.0
+      return timestep
+
+  environment = vector.VectorOfEnvironments([Late(2), Late(1)], 'late')
+  scores = [environment.reset().score, *(environment.step(ZEROS).score for _ in range(2))]
+  np.testing.assert_array_equal(scores, [[0, 0], [1, 7], [7, 7]])
+
+
+def test_frames_per_step_may_be_of_numpy_but_is_whole():
+  inner = scripted_environments.ScriptedEnvironment()
+  inner.frames_per_step = np.int64(4)
+  frames = vector.VectorOfEnvironments([inner], 'numpy').spec.frames_per_step
+  assert frames == 4 and type(frames) is int
+  inner.frames_per_step = 4.0
+  words = r'environment 0 of float: frames_per_step: expected an int, got 4\.0'
+  with pytest.raises(types.UserError, match=words):
+    vector.VectorOfEnvironments([inner], 'float')
+
+
 @pytest.mark.parametrize(
   ('fault', 'message'),
   [

@@ -32,7 +32,7 @@ class _Group:
       return [None, {'status': status, 'episodes': {}}]
     return [own, self._others_memory if isinstance(own, str) else own]
 
-  def facts(self, own, timeout_s):
+  def facts(self, own, timeout_s=None):
     return np.array([own, own])
 
   def of_chief(self, own):
@@ -268,6 +268,60 @@ def test_hosts_with_other_settings_are_refused(tmp_path, clock):
   assert 'seed is 1 here and 2 at learner/1: start every node with the same --config' in str(
     found[0]
   )
+
+
+class _RecordingGroup:
+  """The group of host 1, which records the time limits of its exchanges.
+
+  The chief answers like this host, but says whether a checkpoint is due.
+  """
+
+  is_chief, index, number = False, 1, 2
+
+  def __init__(self):
+    self.limits = []
+    self.chief_saves = False
+
+  def connect(self, patience_s, should_stop):
+    return True
+
+  def facts(self, own, timeout_s=None):
+    self.limits.append(timeout_s)
+    of_chief = list(own)
+    if len(own) == len(peers_lib.Proposal._fields) - 1 + 4:  # a proposal, with four counts
+      of_chief[peers_lib.Proposal._fields.index('saves')] = int(self.chief_saves)
+    return np.array([of_chief, own])
+
+  def reports(self, own, timeout_s=None):
+    self.limits.append(timeout_s)
+    return [own, own]
+
+  def of_chief(self, own):
+    return own
+
+
+def test_hosts_that_start_may_be_as_far_apart_as_when_they_connect():
+  group = _RecordingGroup()
+  hosts = peers_lib.LearnerHosts(group)
+  hosts.connect(600.0, lambda: False)
+  hosts.follow(lambda: peers_lib.Start({}, counting.Counts(), 0, {}))
+  hosts.agree(peers_lib.Proposal(True, False, False, False, counting.Counts()), timing.PhaseTimer())
+  assert group.limits == [600.0, None]
+
+
+def test_the_chief_may_take_longer_only_while_it_saves(tmp_path, clock):
+  group = _RecordingGroup()
+  run = loop_run.Run(tmp_path, clock, peers=peers_lib.LearnerHosts(group))
+  run.loop.restore()
+  group.chief_saves = True
+  assert run.loop.may_train(has_sample=True, wants_stop=False)
+  # The hosts have met again before they begin the update.
+  *_, last = group.limits
+  assert last >= 1800.0
+  group.limits.clear()
+  group.chief_saves = False
+  run.loop.may_train(has_sample=True, wants_stop=False)
+  assert group.limits == [None]
 
 
 class _Scripted(peers_lib.Peers):

@@ -136,6 +136,7 @@ def test_status_before_anything_happened(tmp_path, clock):
     'episode_return_last_100',
     'evaluation_return',
     'best_checkpoint',
+    'policy_lag_count',
     'policy_lag_mean',
     'policy_lag_p95',
     'policy_lag_max',
@@ -204,7 +205,7 @@ def test_policy_lag_of_the_status_covers_the_whole_run(tmp_path, clock):
   for lag in (1.0, 5.0, 3.0):
     run.loop.train(lag)
     run.loop.log('running')
-  assert run.status()['policy_lag_mean'] == 3
+  assert run.status()['policy_lag_mean'] == run.status()['policy_lag_count'] == 3
   assert run.status()['policy_lag_max'] == 10
 
 

@@ -30,13 +30,11 @@ MUTATIONS = (
     fault='processes that nodes start are not counted',
   ),
   record.Mutation(
-    name='summary_forgets_earlier_starts',
-    file='programs/front_end/summary.py',
-    old='cpu = {kind: cpu_s.get(kind, 0.0) + earlier_cpu_s.get(kind, 0.0) for kind in '
-    'sorted(kinds)}',
-    new='cpu = {kind: cpu_s.get(kind, 0.0) for kind in sorted(kinds)}',
-    tests=''
-    'tests/programs/front_end/summary_test.py::test_what_the_end_did_not_come_to_is_made_good',
+    name='cpu_record_forgets_earlier_starts',
+    file='programs/front_end/cpu_record.py',
+    old='kind: self._before.get(kind, 0.0) + seconds.get(kind, 0.0) for kind in kinds',
+    new='kind: seconds.get(kind, 0.0) for kind in kinds',
+    tests='tests/programs/front_end/cpu_record_test.py',
     fault='a resumed run is told cheaper than it was',
   ),
   record.Mutation(

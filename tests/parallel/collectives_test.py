@@ -1,10 +1,14 @@
+import contextlib
 import json
+import socket
 
 import pytest
+import tensorflow as tf
 
 from seed_acme import types
 from seed_acme.parallel import collectives
 from tests import learner_processes
+from tests.parallel import dying_host
 from tests.parallel import exchanging_host
 
 
@@ -64,6 +68,29 @@ def test_a_host_that_hangs_is_given_up_in_time(exchanged):
 @pytest.mark.slow
 def test_a_host_may_be_given_longer(exchanged):
   assert [found['of_slow'] for found in exchanged] == ['answered', None]
+
+
+@pytest.mark.slow
+def test_a_host_that_dies_before_the_first_exchange_is_heard_of_at_once(tmp_path):
+  """The survivors wait without a limit."""
+  learner_processes.run(dying_host.__file__, [tmp_path], timeout_s=100, may_fail=[1])
+  assert (tmp_path / '0').read_text() == 'HostGone: learner/1 has died'
+
+
+@pytest.mark.parametrize(
+  'timeout_s, words',
+  [(600.0, 'did not answer within 600 s'), (None, 'within 5 s (learner.host_timeout_s)')],
+)
+def test_a_silent_host_is_reported_with_the_limit_that_it_had(timeout_s, words):
+  with contextlib.ExitStack() as listening:
+    own, other = (
+      listening.enter_context(socket.create_server(('127.0.0.1', 0))).getsockname()[1]
+      for _ in range(2)
+    )
+    group = collectives.Group(0, [f'127.0.0.1:{own}', f'127.0.0.1:{other}'], timeout_s=5.0)
+    with pytest.raises(collectives.HostLost) as caught, group.watched(), group.timed(timeout_s):
+      raise tf.errors.DeadlineExceededError(None, None, 'given up')
+  assert str(caught.value).endswith(words)
 
 
 def test_a_host_that_never_comes_is_a_failure():

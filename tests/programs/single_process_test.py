@@ -224,6 +224,21 @@ def test_an_error_of_close_does_not_hide_what_has_ended_the_run(tmp_path, monkey
   assert len(calls) == 3
 
 
+def test_environments_are_closed_if_those_of_another_actor_cannot_be_made(tmp_path, monkeypatch):
+  calls, make = _let_close_raise(monkeypatch), catch.Catch.__init__
+
+  def make_some(self, num_environments, seed, **settings):
+    make(self, num_environments, seed, **settings)
+    if num_environments == 2:  # of the evaluation actor, the last one
+      raise OSError('no more licences')
+
+  monkeypatch.setattr(catch.Catch, '__init__', make_some)
+  with pytest.raises(OSError, match='no more licences'):
+    single_process.run(_config(), _create(tmp_path))
+  assert len(calls) == 2
+  assert 'watch' not in [thread.name for thread in threading.enumerate()]  # the rest was stopped
+
+
 def test_actors_are_answered_together_and_evaluation_apart(first, notes):
   num_steps = len(notes.batches) // 2
   assert notes.batches == num_steps * [list(range(8)), [8, 9]]

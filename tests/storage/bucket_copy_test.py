@@ -41,12 +41,14 @@ def test_another_machine_goes_on_where_the_copy_is(make_copy, url, tmp_path):
   copier.start()
   local.write_json(run.config, {'a': 1})
   run.metrics.write_text('agent_steps\n1\n')
+  local.write_json(run.cpu_seconds, {'learner': 1.0})
   copies.save(run, 10, 1)
   copier.stop()
   other, again = make_copy('other')
   again.start()
   assert other.config.read_text() == run.config.read_text()
   assert other.metrics.read_text() == run.metrics.read_text()
+  assert other.cpu_seconds.read_text() == run.cpu_seconds.read_text()
   assert checkpoint.load(checkpoint.newest(other.checkpoints)).meta['value'] == 1
   again.stop()
 

@@ -41,7 +41,15 @@ class TestJoin:
 
   def test_starts_are_counted_by_node_and_resumption(self, rig):
     starts = [self.member(rig, f'actor/{number}', seed='1').join() for number in (0, 1, 0, 0)]
-    assert [start.number for start in starts] == [2000, 2000, 2001, 2002]
+    numbers = [start.number for start in starts]
+    assert numbers == [2_000_000, 2_000_000, 2_001_000, 2_002_000]
+
+  def test_no_worker_of_a_node_has_the_number_of_a_later_start(self, rig):
+    """Otherwise environments would get seeds that they have had already."""
+    first = self.member(rig, seed='1').join()
+    of_workers = [first, first.following(), first.following().following()]
+    again = self.member(rig, seed='1').join()
+    assert again.number not in [start.number for start in of_workers]
 
   def test_a_later_start_is_greater_even_if_another_learner_gave_it(self, rig):
     first = self.member(rig, seed='1').join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 import socket
 import threading
 import time
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from seed_acme import core
+from seed_acme import types
 from seed_acme.transport import reconnecting
 from seed_acme.transport import sessions
 from tests.transport import contract
@@ -38,6 +40,18 @@ class TestCourier(contract.TransportContract):
 
   def test_it_listens_on_this_machine_alone(self, rig):
     addresses = _listens_at(rig.port)
+    assert addresses and addresses <= {'127.0.0.1', '::1'}
+
+  @pytest.mark.parametrize('host', ['0.0.0.0', '[::]', '192.0.2.1', 'learner.example'])
+  def test_it_is_not_opened_to_other_machines(self, make_rig, monkeypatch, host):
+    monkeypatch.setenv('COURIER_HOST', host)
+    with pytest.raises(types.UserError, match=f'COURIER_HOST is {re.escape(host)}.*unset'):
+      make_rig().start()
+
+  @pytest.mark.parametrize('host', ['', 'localhost', '127.0.0.1'])
+  def test_it_may_be_told_to_listen_on_this_machine(self, make_rig, monkeypatch, host):
+    monkeypatch.setenv('COURIER_HOST', host)
+    addresses = _listens_at(make_rig().start().port)
     assert addresses and addresses <= {'127.0.0.1', '::1'}
 
   def test_the_loss_of_the_server_is_heard_of_at_once(self, make_rig):

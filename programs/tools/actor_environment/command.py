@@ -22,6 +22,7 @@ from seed_acme import types
 from seed_acme.checks import actor_packages
 from seed_acme.checks import near_names
 from seed_acme.envs.interpreters import interpreter
+from seed_acme.files import local
 from seed_acme.programs.tools.actor_environment import finding
 
 _LAST_LINES = 8  # of pip's output, where it fails
@@ -62,7 +63,7 @@ def make(arguments: ActorEnvArguments) -> int:
   python = _python_of(folder)
   if planned.base:
     print(f'Making {folder} with {planned.base}', flush=True)
-    command = [planned.base, '-m', 'venv', '--clear', str(folder)]
+    command = [planned.base, '-m', 'venv', str(folder)]
     _run(command, f'{planned.base} could not make {folder}')
   constraints = constraints_beside(arguments.packages)
   _install(python, planned.packages, constraints)
@@ -82,11 +83,18 @@ def plan(arguments: ActorEnvArguments) -> Plan:
   Raises `types.UserError` if the environment cannot be made.
   """
   versions = _pythons_of_all(arguments.extras)
+  local.refuse_url(arguments.folder)
   folder = pathlib.Path(arguments.folder)
   python = _python_of(folder)
-  if folder.exists() and not (folder / 'pyvenv.cfg').exists() and any(folder.iterdir()):
+  is_used = folder.exists() and any(folder.iterdir())
+  if is_used and not (folder / 'pyvenv.cfg').exists():
     raise types.UserError(f'{folder} is there and is no virtual environment: choose another folder')
   base = '' if _fits(python, arguments.python) else finding.find(arguments.python, versions)
+  if base and is_used:
+    raise types.UserError(
+      f'{folder} holds an environment of {_held(python)}, not of the wanted one ({base}): choose '
+      'another folder, or delete this one'
+    )
   version = _version(base or str(python))
   for extra in arguments.extras:
     if version not in pythons(extra):
@@ -137,6 +145,14 @@ def _python_of(folder: pathlib.Path) -> pathlib.Path:
 def _version(python: str) -> str:
   """Returns the version of an interpreter as `3.12`."""
   return '.'.join(map(str, interpreter.probe(python).version[:2]))
+
+
+def _held(python: pathlib.Path) -> str:
+  """Describes the interpreter of an existing environment, for a message."""
+  try:
+    return f'Python {_version(str(python))}'
+  except types.UserError:
+    return 'a Python that does not answer'
 
 
 def _fits(python: pathlib.Path, wanted: str) -> bool:

@@ -25,7 +25,7 @@ _ROUNDS = 3
 class BenchArguments:
   """Measure throughput and account for it.
 
-  launch: as for `train`.
+  launch: as for `train`; not with --soak_steps.
   seconds: length of the measured window; it is extended automatically if it proves too short.
   warmup_seconds: training before the window.
   bounds: also measure environment, inference and training alone; not with --against.
@@ -53,9 +53,10 @@ class BenchArguments:
 def bench(arguments: BenchArguments, given: given_lib.Given) -> command_lib.Answer:
   """Runs the measurement that the options ask for; raises `UserError` for several."""
   compares = bool(arguments.against or arguments.against_launch)
-  if compares and arguments.soak_steps:
+  if arguments.soak_steps and (others := _of_throughput(arguments)):
     raise types.UserError(
-      '--against and --soak_steps ask for different measurements: leave one of them out'
+      f'--soak_steps watches the memory of Launchpad processes and takes no {", ".join(others)}, '
+      'which are for throughput: leave one side out'
     )
   if arguments.rounds and not compares:
     raise types.UserError(
@@ -68,6 +69,18 @@ def bench(arguments: BenchArguments, given: given_lib.Given) -> command_lib.Answ
     return _soak(config, arguments.soak_steps)
   result = _measured(arguments, config, arguments.launch, arguments.bounds)
   return command_lib.Answer(result, description.describe(result))
+
+
+def _of_throughput(arguments: BenchArguments) -> list[str]:
+  """Returns the options that differ from their defaults and do not concern `--soak_steps`."""
+  changed = {
+    field.name: getattr(arguments, field.name)
+    for field in dataclasses.fields(arguments)
+    if field.name not in ('soak_steps', 'json') and getattr(arguments, field.name) != field.default
+  }
+  return [
+    f'--no_{name}' if value is False else f'--{name}={value}' for name, value in changed.items()
+  ]
 
 
 def _soak(config: config_lib.ExperimentConfig, num_steps: int) -> command_lib.Answer:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from seed_acme.progress import timing
+
 
 def describe(result: dict[str, Any]) -> str:
   """Returns the record as aligned text."""
   batch, latency, lag = (
-    result[name] for name in ('inference_batch_size', 'inference_latency_ms', 'policy_lag')
+    result[name]['mean'] for name in ('inference_batch_size', 'inference_latency_ms', 'policy_lag')
   )
   lines = [
     '{config}: {steps_per_s:,.0f} agent steps/s, {steps_per_cpu_s:,.0f} agent steps per '
@@ -21,9 +23,11 @@ def describe(result: dict[str, Any]) -> str:
       f'  {thread:14} ' + _listed(shares, '.0%')
       for thread, shares in result['phase_shares'].items()
     ),
-    'inference: batches of {mean:.0f} rows (p95 {p95:.0f}), '.format(**batch)
-    + 'latency {mean:.1f} ms (p95 {p95:.1f} ms)'.format(**latency),
-    'policy lag: {mean:.1f} updates (p95 {p95:.1f}, highest {max:.0f})'.format(**lag),
+    f'inference: batches of {batch:.0f} rows, latency {latency:.1f} ms',
+    f'policy lag: {lag:.1f} updates',
+    f'p95 of the newest {timing.NEWEST:,} since the start: '
+    'batches of {inference_batch_size:.0f} rows, latency {inference_latency_ms:.1f} ms, '
+    'policy lag {policy_lag:.1f} updates'.format(**result['p95_since_start']),
     'rows: {rows_trained:,} trained, {rows_inserted:,} inserted, {steps_per_row:.0%} of them '
     'agent steps'.format(**result),
   ]

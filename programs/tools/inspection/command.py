@@ -19,6 +19,7 @@ import tyro
 
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.files import local
 from seed_acme.libraries import native_output
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.system import processes
@@ -124,6 +125,7 @@ def _check(arguments: InspectArguments) -> None:
     raise types.UserError(
       f'--{"save" if arguments.save else "consume"} is about items: say how many with --sample=N'
     )
+  local.refuse_url(arguments.save)
 
 
 def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:

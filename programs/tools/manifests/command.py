@@ -18,6 +18,7 @@ from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.files import local
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
@@ -123,6 +124,7 @@ def write(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> 
   if not arguments.out:
     print(text, end='')
     return 0
+  local.refuse_url(arguments.out, 'file')
   _write(pathlib.Path(arguments.out), text)
   jobs = [one['metadata']['name'] for one in made if one['kind'] == 'Job']
   out = shlex.quote(arguments.out)

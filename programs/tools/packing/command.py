@@ -13,7 +13,6 @@ import tyro
 
 from seed_acme import types
 from seed_acme.checks import bounds
-from seed_acme.files import bucket
 from seed_acme.files import local
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import own_name
@@ -88,8 +87,7 @@ def pack(arguments: PackArguments) -> command_lib.Answer:
 
 def _checked(out: str) -> pathlib.Path:
   """Returns the path to write, checked before the episodes are played, which may take minutes."""
-  if bucket.is_url(out):
-    raise types.UserError(f'{out} is in a bucket: give a local file and copy that')
+  local.refuse_url(out, 'file')
   path = pathlib.Path(out)
   if path.suffix != packed_run.SUFFIX:
     raise types.UserError(f'the name of the file to write ({out}) must end in {packed_run.SUFFIX}')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import json
 import sys
@@ -15,10 +15,12 @@ from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.envs import atari_games
 from seed_acme.envs import dmlab_levels
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import terminal
 from seed_acme.programs.pictures import video as video_lib
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import streams
+from seed_acme.programs.tools.reports import played_config
 from seed_acme.programs.tools.reports import window
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import opening
@@ -82,15 +84,22 @@ def evaluate(arguments: EvaluateArguments) -> int:
     )
   screen = window.Window() if arguments.watch else None
   with streams.results_only() as results:
-    _print(_records(arguments, screen), arguments, results)
+    _check(arguments)
+    records: list[dict[str, Any]] = []
+    for run_dir, record in zip(arguments.run_dirs, _records(arguments, screen)):
+      records.append(record)
+      if not arguments.json:  # at once, so that a failure of a later run costs no result
+        _print(record, run_dir, arguments, results)
+    _print_end(records, arguments, results)
   return 0
 
 
-def _records(arguments: EvaluateArguments, screen: window.Window | None) -> list[dict[str, Any]]:
-  """Evaluates each run in turn; the video shows the first.
+def _check(arguments: EvaluateArguments) -> None:
+  """Raises `UserError`, before any episode is played, for a run that could not be played.
 
-  Before any episode is played, it refuses a folder that is no run or lacks the checkpoint, and the
-  path of a single checkpoint for several runs.
+  This is a folder that is no run, lacks the checkpoint, names code that is not trusted, or has an
+  environment that is not installed here. The path of a single checkpoint is refused for several
+  runs.
   """
   choice = arguments.checkpoint
   if len(arguments.run_dirs) > 1 and checkpoint_choice.is_path(choice):
@@ -98,14 +107,25 @@ def _records(arguments: EvaluateArguments, screen: window.Window | None) -> list
       f'the checkpoint {choice} is that of one run: give one run, or choose newest, best or the '
       'number of an update for all'
     )
+  configs = []
   for run_dir in arguments.run_dirs:
-    opening.find_checkpoint(opening.open_run(run_dir), choice)
-  processes.load_tensorflow()
+    run = opening.open_run(run_dir)
+    opening.find_checkpoint(run, choice)
+    configs.append(played_config.load(run, arguments.trust_run_dir, arguments.python))
+  processes.load_tensorflow()  # before any code of an environment
+  for config in configs:
+    environments.check(config)
+
+
+def _records(
+  arguments: EvaluateArguments, screen: window.Window | None
+) -> Iterator[dict[str, Any]]:
+  """Evaluates each run in turn; the video shows the first."""
   from seed_acme.programs.tools.reports import evaluation  # takes seconds
 
   progress = None if arguments.json else Progress(sys.stderr)
-  return [
-    evaluation.evaluate(
+  for i, run_dir in enumerate(arguments.run_dirs):
+    yield evaluation.evaluate(
       run_dir,
       arguments.episodes,
       video='' if i else arguments.video,
@@ -115,31 +135,35 @@ def _records(arguments: EvaluateArguments, screen: window.Window | None) -> list
       trust=arguments.trust_run_dir,
       python=arguments.python,
       screen=screen,
-      choice=choice,
+      choice=arguments.checkpoint,
     )
-    for i, run_dir in enumerate(arguments.run_dirs)
-  ]
 
 
-def _print(records: list[dict[str, Any]], arguments: EvaluateArguments, results: TextIO) -> None:
+def _print(
+  record: dict[str, Any], run_dir: str, arguments: EvaluateArguments, results: TextIO
+) -> None:
+  text = describe(record)
+  print(f'{run_dir}: {text}' if len(arguments.run_dirs) > 1 else text, file=results, flush=True)
+  if 'video' in record:
+    print(_describe_video(record['video']), file=results, flush=True)
+
+
+def _print_end(
+  records: list[dict[str, Any]], arguments: EvaluateArguments, results: TextIO
+) -> None:
+  """Prints the mean over games, or with `--json` everything, in one line."""
   from seed_acme.programs.tools.reports import evaluation  # it is loaded by now
 
   summary = evaluation.human_normalized_summary(records)
   if arguments.json:
     of_all = {'runs': records, 'human_normalized': summary}
     print(json.dumps(records[0] if len(records) == 1 else of_all), file=results)
-    return
-  for name, record in zip(arguments.run_dirs, records):
-    text = f'{name}: {describe(record)}' if len(records) > 1 else describe(record)
-    print(text, file=results)
-  if len(records) > 1 and summary is not None:
+  elif len(records) > 1 and summary is not None:
     print(
       f'Human-normalised over {_how_many(records, summary["games"])} '
       f'(random = 0, human = 1): mean {summary["mean"]:.3f}, median {summary["median"]:.3f}',
       file=results,
     )
-  if 'video' in records[0]:
-    print(_describe_video(records[0]['video']), file=results)
 
 
 def _how_many(records: Sequence[dict[str, Any]], count: int) -> str:

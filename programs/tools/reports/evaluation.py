@@ -29,13 +29,12 @@ from seed_acme.programs.building import build
 from seed_acme.programs.pictures import video as video_lib
 from seed_acme.programs.tools.reports import episode_tally
 from seed_acme.programs.tools.reports import loaded_policy
+from seed_acme.programs.tools.reports import played_config
 from seed_acme.programs.tools.reports import window
 from seed_acme.programs.trial import specification
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import opening
-from seed_acme.storage import saved_config
-from seed_acme.storage import trust as trust_lib
 
 Progress = Callable[[str], None]  # called after each step with what is done so far
 
@@ -76,9 +75,7 @@ def load(
   python: replaces the run's `actor.python`; '' = keep it.
   """
   run = opening.open_run(run_dir)
-  config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
-  if python:
-    config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))
+  config = played_config.load(run, trust, python)
   saved = opening.load_of_run(
     run, choice, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
@@ -133,7 +130,8 @@ def evaluate(
       progress(f'{run_dir}: {text}')
 
   # First, because most errors then show up before the long part.
-  recorded = _record(loaded, writer, max_video_steps, seed, show, greedy) if writer else None
+  # Its seed is another one, since the same would film an episode that is counted, too.
+  recorded = _record(loaded, writer, max_video_steps, seed + 1, show, greedy) if writer else None
   if screen is None:
     scores, lengths = _play(loaded, num_episodes, seed, show, greedy)
   else:

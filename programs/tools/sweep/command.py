@@ -89,6 +89,7 @@ def _saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
 
 def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
   """Runs the sweep and returns the exit code; raises `UserError` before anything is started."""
+  local.refuse_url(arguments.out)
   saved = _saved_plan(arguments.out, given.trust(arguments.trust_run_dir))
   config = given.config(None if given.name or saved is None else saved.base)
   if not given.name and saved is None and not arguments.report:

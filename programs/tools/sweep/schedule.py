@@ -56,6 +56,7 @@ class _Child(NamedTuple):
   run: sweep_plan.Run
   process: subprocess.Popen
   log_start: int  # length of its log before this start
+  before: sweep_state.State  # the run's state before this start
 
 
 class Scheduler:
@@ -138,7 +139,7 @@ class Scheduler:
   def _start(self, run: sweep_plan.Run) -> None:
     state = sweep_state.read(run)
     try:
-      child = _start(run, self._launch)
+      child = _start(run, self._launch, state)
     except (types.UserError, types.Failure) as error:
       self._failed(run, str(error))
       self._runs.ended(run, has_failed=True)
@@ -154,7 +155,7 @@ class Scheduler:
 
   def _end(self, child: _Child) -> None:
     self._running.remove(child)
-    run, state = child.run, sweep_state.read(child.run)
+    run, state = child.run, sweep_state.read(child.run, child.before)
     self._shares[run.run_dir.path] = state.share
     has_failed = False
     if state.status == sweep_state.FINISHED:
@@ -234,7 +235,7 @@ def log_path(run: sweep_plan.Run) -> pathlib.Path:
   return run.run_dir.path.with_suffix('.log')
 
 
-def _start(run: sweep_plan.Run, launch: str) -> _Child:
+def _start(run: sweep_plan.Run, launch: str, before: sweep_state.State) -> _Child:
   """Starts a run, after saving its configuration where `train --run_dir` finds it."""
   if run.run_dir.holds_run():
     trust = saved_config.trust_in(run.config)
@@ -253,11 +254,11 @@ def _start(run: sweep_plan.Run, launch: str) -> _Child:
       start_new_session=True,
       env={**os.environ, **processes.environment(_NODE, os.getpid())},
     )
-  return _Child(run, process, log_start)
+  return _Child(run, process, log_start, before)
 
 
 def _last_words(child: _Child) -> str:
-  """Returns why a run without a failure.json has ended."""
+  """Returns why a run has ended that wrote no failure.json."""
   with open(log_path(child.run), 'rb') as log:
     log.seek(child.log_start)
     lines = log.read().decode(errors='replace').split('\n')

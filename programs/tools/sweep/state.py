@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
@@ -24,7 +25,8 @@ class State(NamedTuple):
   """The state of one run.
 
   share: of its budget, 0 to 1. mean_return: of the last 100 training episodes.
-  evaluation_return, mean_return, cpu_s: None if unknown. message: why it failed.
+  evaluation_return, mean_return, cpu_s: None if unknown. message: why it failed. failure_file:
+    what identifies its failure.json; None = there is none.
   """
 
   status: str
@@ -36,10 +38,15 @@ class State(NamedTuple):
   wall_s: float = 0.0
   cpu_s: float | None = None
   message: str = ''
+  failure_file: tuple[int, int] | None = None
 
 
-def read(run: sweep_plan.Run) -> State:
-  """Reads the state from summary.json if the run is finished, else from status.json."""
+def read(run: sweep_plan.Run, before: State | None = None) -> State:
+  """Reads the state from summary.json if the run is finished, else from status.json.
+
+  before: the state before a start of the run. A start that was refused leaves the failure of an
+    earlier one in the folder, which is then not reported as its own.
+  """
   if not run.run_dir.holds_run():
     return State(PRUNED if _is_pruned(run) else WAITING)
   summary = local.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
@@ -50,9 +57,21 @@ def read(run: sweep_plan.Run) -> State:
     return _state(PRUNED, run.config, record, summary)
   failure = processes.read_failure(run.run_dir)
   if failure is not None:
-    return _state(FAILED, run.config, record, summary)._replace(message=failure['message'])
+    failure_file = _failure_file(run)
+    if before is not None and failure_file == before.failure_file:
+      return _state(UNFINISHED, run.config, record, summary)
+    return _state(FAILED, run.config, record, summary)._replace(
+      message=failure['message'], failure_file=failure_file
+    )
   status = FINISHED if _has_used_its_budget(run) else UNFINISHED
   return _state(status, run.config, record, summary)
+
+
+def _failure_file(run: sweep_plan.Run) -> tuple[int, int] | None:
+  with contextlib.suppress(FileNotFoundError):
+    status = run.run_dir.failure.stat()
+    return status.st_ino, status.st_mtime_ns
+  return None
 
 
 def is_finished(run: sweep_plan.Run) -> bool:

@@ -82,6 +82,9 @@ class _Process:
       raise ProcessLost(
         f'the process of {self._python} that had the environments was lost: {self._end()}'
       ) from error
+    except BaseException:  # Ctrl-C: the next call would read what is left of this answer
+      self.kill()
+      raise
     _raise_error(answer)
     return answer, rows
 
@@ -121,7 +124,8 @@ def _named(config: config_lib.EnvironmentConfig) -> dict[str, Any]:
 class RemoteEnvironment:
   """A `core.VectorEnvironment` in a separate process, under another interpreter.
 
-  Called from one thread. The process ends with `close`, and when this process ends.
+  Made and called from one thread. The process ends with `close`, and when that thread or this
+  process ends in any way. A KeyboardInterrupt within a call ends it too.
   """
 
   def __init__(

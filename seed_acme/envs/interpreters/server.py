@@ -23,6 +23,7 @@ from seed_acme.envs import process_state
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import messages
 from seed_acme.envs.interpreters import spec_json
+from seed_acme.libraries import parent_process
 
 MISSING, USER_ERROR, FAILURE, OTHER = 'missing', 'user_error', 'failure', 'other'  # kinds of errors
 _Answer = tuple[dict[str, Any], list[Any]]
@@ -123,6 +124,9 @@ def serve(connection: socket.socket) -> None:
 
 
 def main() -> None:
+  # If the other end has died before this call, the first `receive` finds the connection closed.
+  parent_process.die_with_it()
+  process_state.ignore_ctrl_c()
   process_state.print_on_standard_error()
   with socket.socket(fileno=int(sys.argv[1])) as connection:
     serve(connection)

@@ -31,6 +31,8 @@ class _Ending(scripted_environments.TruncatingEnvironment):
         raise ZeroDivisionError('the floor is missing')
       if self._how == 'dies':
         os.kill(os.getpid(), signal.SIGKILL)
+      if self._how == 'hangs':
+        time.sleep(1000)
       if self._how == 'fails':
         raise types.Failure('a disk is full')
     return super().step(action)

@@ -1,6 +1,7 @@
 """Environments in a process of a copy of this interpreter, which counts as another one."""
 
 import os
+import signal
 import sys
 import time
 
@@ -12,6 +13,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import remote
+from seed_acme.envs.interpreters import server
 from seed_acme.testing import environment_contract
 from tests.envs.interpreters import pythons
 
@@ -167,15 +169,52 @@ def test_its_process_ends_with_it(python):
   assert not process.is_running()
 
 
-def test_its_process_ends_when_ours_is_killed(python, tmp_path):
+def _child():
+  """Returns the only child of this process that runs environments."""
+  [child] = [one for one in psutil.Process().children() if server.__name__ in one.cmdline()]
+  return child
+
+
+def test_ctrl_c_leaves_its_end_to_ours(python):
+  environment = _make(python, 'catch')
+  _child().send_signal(signal.SIGINT)
+  assert (environment.reset().step_type == types.FIRST).all()
+  environment.close()
+
+
+def test_an_interrupted_call_ends_it(python, monkeypatch):
+  """What is left of the answer must not become that of the next call, which is `close`."""
+  environment = _make(python, 'catch')
+  child = _child()
+
+  def interrupted(connection):
+    connection.recv(1)
+    raise KeyboardInterrupt
+
+  with monkeypatch.context() as patch:
+    patch.setattr(remote.messages, 'receive', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+      environment.reset()
+  assert not child.is_running()
+  environment.close()
+
+
+@pytest.mark.parametrize('how', ['waits', 'hangs'])
+def test_its_process_ends_when_ours_is_killed(python, how):
+  """Also if its environment never returns from a step."""
   code = (
-    'import os, sys\n'
+    'import os, signal\n'
+    'import numpy as np\n'
     'from seed_acme import config\n'
     'from seed_acme.envs.interpreters import remote\n'
-    'of = config.EnvironmentConfig("catch")\n'
+    f'of = config.EnvironmentConfig("{_MINE}:ending", dict(how={how!r}))\n'
     f'made = remote.RemoteEnvironment(of, {python!r}, 1, 1, False, 60)\n'
+    'made.reset()\n'
+    'made.step(np.zeros(1, np.int32))\n'
     'print(made._process._process.pid, flush=True)\n'
-    'os.kill(os.getpid(), 9)\n'
+    'signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), 9))\n'
+    'signal.setitimer(signal.ITIMER_REAL, 0.5)\n'
+    'while True: made.step(np.zeros(1, np.int32))\n'
   )
   done = psutil.subprocess.run(
     [sys.executable, '-c', code], stdout=psutil.subprocess.PIPE, text=True, check=False

@@ -9,6 +9,7 @@ from seed_acme.files import local
 from seed_acme.programs.front_end import attempt as attempt_lib
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import launches
+from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 
@@ -46,3 +47,54 @@ def test_a_killed_launcher_is_judged_by_the_status_of_its_own_start(
   assert run.failure.exists() == bool(code)
   found = [status.get('updates') for status in shown.statuses]
   assert list(dict.fromkeys(found)) == updates
+
+
+class _Account:
+  """An account that says the same whenever it is asked."""
+
+  def __init__(self, _):
+    pass
+
+  def sample(self):
+    pass
+
+  def seconds(self):
+    return {'learner': 2.0, 'actor': 0.5}
+
+
+def test_the_cpu_seconds_of_a_start_are_known_though_its_front_end_was_killed(
+  tmp_path, monkeypatch
+):
+  def start(*_):
+    return subprocess.Popen(['sleep', '60'], start_new_session=True)
+
+  def killed():
+    raise SystemExit
+
+  monkeypatch.setattr(launcher_process, 'start', start)
+  monkeypatch.setattr(cpu_account, 'CpuAccount', _Account)
+  run = run_directory.create(tmp_path / 'run')
+  for _ in range(2):
+    with pytest.raises(SystemExit):
+      attempt_lib.Attempt(run, (), 0.0, launches.Life(should_stop=killed), 0.0).run()
+  last = attempt_lib.Attempt(run, (), 0.0, launches.Life(should_stop=lambda: True), 0.0)
+  last.run()
+  last.run()  # a restart by the same front end
+  assert last.cpu_s == {'actor': 2.0, 'learner': 8.0}
+  assert local.read_json(run.cpu_seconds) == last.cpu_s
+
+
+@pytest.mark.parametrize('writes', [True, False])
+def test_training_has_begun_once_a_start_has_written_a_status(tmp_path, monkeypatch, writes):
+  run = run_directory.create(tmp_path / 'run')
+  local.write_json(run.status, {'status': 'stopped', 'time_s': 1.0})  # of an earlier start
+  local.write_json(tmp_path / 'own.json', {'status': 'running', 'time_s': 2.0})
+  commands = [f'mv {tmp_path}/own.json {run.status}; exit 1' if writes else 'exit 1', 'exit 2']
+
+  def start(*_):
+    return subprocess.Popen(['sh', '-c', commands.pop(0)], start_new_session=True)
+
+  monkeypatch.setattr(launcher_process, 'start', start)
+  attempt = attempt_lib.Attempt(run, (), 0.0, launches.Life(), 0.0)
+  assert [attempt.run(), attempt.run()] == [1, 2]
+  assert attempt.has_begun == writes

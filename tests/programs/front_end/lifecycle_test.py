@@ -19,6 +19,7 @@ from seed_acme.storage import run_directory
 class _Attempt:
   stop_signal: int | None = None
   is_stopped: bool = False
+  has_begun: bool = True
   cpu_s: dict = dataclasses.field(default_factory=dict)
 
 
@@ -31,6 +32,7 @@ class _Attempt:
     (_Attempt(15, True), 0, 9, 1, 'stopped'),
     (_Attempt(None, True), 0, 9, 1, 'stopped'),
     (_Attempt(), 1, 9, 1, 'failed'),
+    (_Attempt(), 2, 9, 2, 'failed'),  # such as an environment that contradicts its specification
   ],
 )
 def test_an_orderly_end_is_one_after_which_nothing_is_lost(
@@ -43,9 +45,20 @@ def test_an_orderly_end_is_one_after_which_nothing_is_lost(
   outcome = lifecycle._conclude(registry.load('catch_vtrace'), run, attempt, code, None, print)
   assert (outcome.exit_code, outcome.summary['status']) == (exit_code, status)
   assert outcome.summary['lost_updates'] == status_updates - 7
+  assert local.read_json(run.summary) == outcome.summary
   if status_updates > 7 and code == 0:
     assert '2 updates and 0 steps are lost' in outcome.failure['message']
     assert processes.read_failure(run) == outcome.failure
+
+
+def test_wrong_input_at_the_start_leaves_the_summary_of_the_start_before(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  local.write_json(run.status, {'updates': 9, 'agent_steps': 70, 'status': 'running'})
+  local.write_json(run.summary, {'status': 'stopped'})
+  attempt = _Attempt(has_begun=False)
+  outcome = lifecycle._conclude(registry.load('catch_vtrace'), run, attempt, 2, None, print)
+  assert outcome == (2, {}, None)
+  assert local.read_json(run.summary) == {'status': 'stopped'}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from seed_acme.files import bucket
 from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import cpu_record
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.pictures import plot
@@ -69,6 +70,15 @@ def test_what_the_end_did_not_come_to_is_made_good(tmp_path, config):
   assert local.read_json(run.status)['status'] == 'finished'
 
 
+def test_the_end_that_is_made_good_counts_the_cpu_seconds_of_a_start_that_was_killed(
+  tmp_path, config
+):
+  run = _make(tmp_path / 'run', config)
+  cpu_record.CpuRecord(run).update({'learner': 5.0})
+  summary = summary_lib.complete(config, run, _refusal(config, run).last, pytest.fail)
+  assert (summary['cpu_s'], summary['steps_per_cpu_s']) == ({'learner': 5.0}, 200.0)
+
+
 def test_a_plot_that_cannot_be_drawn_is_a_notice(tmp_path, config, monkeypatch):
   def fail(*_):
     raise RuntimeError('no display\nnor paper')
@@ -114,7 +124,9 @@ def test_rates_are_of_agent_steps_and_of_the_time_of_all_starts(tmp_path, config
   run = run_directory.create(tmp_path / 'run')
   local.write_json(run.status, {'agent_steps': 1000, 'frames': 4000, 'wall_s': 10.0})
   local.write_json(run.summary, {'cpu_s': {'actor': 3.0, 'replay': 1.0}})
-  summary = summary_lib.summarise(config, run, {'actor': 5.0, 'learner': 16.0}, 'stopped')
+  record = cpu_record.CpuRecord(run)
+  record.update({'actor': 5.0, 'learner': 16.0})
+  summary = summary_lib.summarise(config, run, record.seconds, 'stopped')
   assert summary['cpu_s'] == {'actor': 8.0, 'learner': 16.0, 'replay': 1.0}
   assert (summary['steps_per_s'], summary['steps_per_cpu_s']) == (100.0, 40.0)
   assert (summary['status'], summary['agent_steps'], summary['frames']) == ('stopped', 1000, 4000)

@@ -8,6 +8,8 @@ import pytest
 
 from seed_acme.configs import registry
 from seed_acme.programs.command_line import own_name
+from seed_acme.programs.front_end import launches
+from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import train_command
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
@@ -105,3 +107,26 @@ def test_what_is_shown_of_a_path_needs_no_working_folder(tmp_path, monkeypatch):
   folder.rmdir()
   assert own_name.shorter('/a/b') == '/a/b'
   assert own_name.command('seed-acme')
+
+
+@pytest.mark.parametrize('has_begun', [True, False])
+def test_wrong_input_is_followed_by_the_summary_once_training_has_begun(
+  tmp_path, capsys, monkeypatch, has_begun
+):
+  run = run_directory.create(tmp_path / 'run')
+  failure = {'message': 'reward: expected a finite scalar, got nan', 'is_user_error': True}
+  summary = _summary(status='failed', lost_updates=3) if has_begun else {}
+
+  class Launch(launches.Launch):
+    def start(self, *_):
+      return launches.Outcome(2, summary, failure)
+
+  monkeypatch.setattr(launches, 'load', lambda name: Launch())
+  monkeypatch.setattr(lifecycle, 'prepare', lambda *_: run)
+  options = train_command.Options(
+    launch='local_mp', is_launch_given=True, max_restarts=0, prints_json=False
+  )
+  assert train_command.train(registry.load('catch_vtrace'), run, options) == 2
+  out, err = capsys.readouterr()
+  assert err == f'error: {failure["message"]}\n'
+  assert ('Failed: 1,024 steps' in out) == ('Lost: 3 updates' in out) == has_begun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -11,8 +12,11 @@ import signal
 
 import pytest
 
+from seed_acme import core
+from seed_acme import types
 from seed_acme.acting import activity
 from seed_acme.configs import registry
+from seed_acme.envs import checked
 from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import actor_worker
 from seed_acme.storage import run_directory
@@ -34,6 +38,22 @@ def test_a_worker_greets_with_its_start(monkeypatch):
     activity.Activity(),
   )
   assert starts and set(starts) == {start}
+
+
+def test_a_greeting_that_the_learner_refuses_is_wrong_input(monkeypatch):
+  def refuse(*_):
+    raise wire.Refused('the environments differ')
+
+  monkeypatch.setattr(transports, 'connect', refuse)
+  with pytest.raises(types.UserError, match='the environments differ'):
+    actor_worker.make_remote_actor(
+      sections.split(registry.load('catch_vtrace')).actors[0],
+      wire.Start(),
+      'nowhere',
+      'token',
+      patience.on_other_hosts(0.0),
+      activity.Activity(),
+    )
 
 
 def test_what_a_worker_is_told_is_plain_text_and_names_no_agent_of_the_users():
@@ -60,6 +80,47 @@ def test_what_a_worker_is_told_is_plain_text_and_names_no_agent_of_the_users():
   with_python = dataclasses.replace(told.sections, actor=actor)
   assert dataclasses.replace(told, sections=with_python) == spec
   json.loads(text)
+
+
+@pytest.fixture
+def handlers():
+  """Puts the handlers of signals back, which a worker replaces."""
+  before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+  yield
+  for number, handler in before:
+    signal.signal(number, handler)
+
+
+@pytest.mark.parametrize('is_lost', [False, True])
+def test_environments_of_a_worker_that_never_connects_are_closed(
+  monkeypatch, tmp_path, handlers, is_lost
+):
+  """They are closed after the end was reported, as those of an actor that was completed."""
+  closed = []
+  monkeypatch.setattr(checked.CheckedEnvironment, 'close', lambda its: closed.append(its))
+
+  def connect(*_):
+    if is_lost:
+      raise core.ServerLost('nobody answers')
+    os.kill(os.getpid(), signal.SIGTERM)
+
+  monkeypatch.setattr(transports, 'connect', connect)
+  spec = actor_worker.WorkerSpec(
+    sections=sections.split(registry.load('catch_vtrace')).actors[0],
+    run_dir=run_directory.RunDirectory(tmp_path),
+    start=wire.Start(),
+    address='nowhere',
+    token='token',
+    first_wait_s=0.0,
+    report_fd=-1,
+    activity_fd=-1,
+  )
+  closing = contextlib.ExitStack()
+  with pytest.raises(core.ServerLost) if is_lost else contextlib.nullcontext():
+    assert actor_worker.run(spec, activity.Activity(), closing)  # it was SIGTERM
+  assert closed == []
+  closing.close()
+  assert len(closed) == 1
 
 
 @pytest.mark.parametrize('is_over', [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from seed_acme import config as config_lib
+from seed_acme import core
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
@@ -57,6 +59,47 @@ def test_environments_are_made_before_their_server_is_waited_for(monkeypatch):
     activity,
   )
   assert seen == [('MAKING', 0), ('CONNECTING', 0), ('MAKING', 1), ('CONNECTING', 1)]
+
+
+class _Interrupted(core.ChannelClosed):
+  pass
+
+
+@pytest.mark.parametrize('num_connected', [0, 1])
+@pytest.mark.parametrize('is_later', [False, True])
+def test_what_was_made_is_closed_if_an_actor_is_not_completed(monkeypatch, num_connected, is_later):
+  activity, log = activity_lib.Activity(), []
+
+  class Environment(logged.LoggedEnvironment):
+    def close(self):
+      super().close()
+      log.append((activity.read().doing.name, activity.read().group))
+
+  names = iter('ab')
+  monkeypatch.setattr(actors.environments, 'make', lambda *_, **__: Environment(next(names), log))
+
+  def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> logged.LoggedChannel:
+    if env_ids[0] >= 2 * num_connected:
+      raise _Interrupted
+    return logged.LoggedChannel('a', log)
+
+  closing = contextlib.ExitStack() if is_later else None
+  with pytest.raises(_Interrupted):
+    actors.make_actor(
+      _sections(make_config(actor=config_lib.ActorConfig(environment_groups=2)), 0),
+      0,
+      None,
+      connect,
+      activity,
+      closing=closing,
+    )
+  if closing is not None:
+    assert log == []
+    closing.close()
+  of_second = [('b', 'close environment'), ('CLOSING', 1), ('a', 'close channel')]
+  of_first = [('a', 'close environment'), ('CLOSING', 0)]
+  assert log == [*(of_second if num_connected else []), *of_first]
+  assert activity.read().doing is activity_lib.Doing.STARTING  # so no watch takes it for hanging
 
 
 def connected(

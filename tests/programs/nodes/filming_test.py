@@ -107,6 +107,21 @@ def test_a_resumed_run_goes_on_where_it_stood_and_films_again_what_it_has_lost(t
   assert not list(tmp_path.glob('.*'))
 
 
+def test_hidden_files_of_others_stay_and_do_not_end_the_run(tmp_path):
+  (tmp_path / '.ipynb_checkpoints').mkdir()
+  for name in ('.notes', '.000000000350.77.mp4', '.77.000000000350.gif', '.77.000000000350.json'):
+    (tmp_path / name).touch()
+  assert Rig(tmp_path).films() == ['.ipynb_checkpoints', '.notes']
+
+
+def test_a_folder_that_cannot_be_made_costs_a_notice(tmp_path):
+  (tmp_path / 'videos').touch()
+  rig = Rig(tmp_path / 'videos')
+  rig.play(1)
+  [told] = rig.told
+  assert told.startswith('nothing is filmed any more (record_every): ')
+
+
 def test_while_the_steps_are_not_known_nothing_is_filmed(rig):
   rig.agent_steps = None
   rig.play(2)

@@ -1,5 +1,6 @@
 """A learner without the environments' packages gets their specification from its first actor."""
 
+import contextlib
 import dataclasses
 import threading
 
@@ -14,8 +15,11 @@ from seed_acme.inference import batching
 from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import first_greeting
+from seed_acme.programs.nodes import learner_node
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.storage import run_directory
+from seed_acme.transport import fence
+from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import patience
 from seed_acme.transport import transports
@@ -44,13 +48,13 @@ class _Waiting:
     self.port = ports.unused()
     self.stop = threading.Event()
     self.found = []
-    node = node_lib.Node(
+    self.node = node_lib.Node(
       sections.split(config).learners[0],
       node_lib.Links('token', f'127.0.0.1:{self.port}'),
       run_directory.create(folder),
       node_lib.Life(self.stop),
     )
-    wait = lambda: self.found.append(first_greeting.wait_for(node))
+    wait = lambda: self.found.append(first_greeting.wait_for(self.node))
     self._thread = threading.Thread(target=wait, daemon=True)
     self._thread.start()
 
@@ -101,6 +105,30 @@ def test_the_first_actor_says_what_its_environments_are_and_stays(config, tmp_pa
   assert [answer.tolist() for answer in answers] == [[1, 2]]
   batcher.close()
   server.stop()
+
+
+def test_who_joined_while_the_learner_waited_gets_another_number_later(config, tmp_path):
+  """Environments' seeds depend on it."""
+  waiting = _Waiting(config, tmp_path / 'run')
+  learner = sections.split(config).learners[0]
+  address = f'127.0.0.1:{waiting.port}'
+  hello = joining.hello('actor/0', learner.shared['actor'])
+  join = lambda: grpc_client.GrpcMember(address, 'token', hello, _HANG_S).join()
+  first = join()
+
+  def act():
+    codec = wire.GroupCodec(suites.environment_spec(config.environment), 2)
+    channel = transports.connect(
+      'grpc', address, 'token', codec, np.arange(2), patience.on_other_hosts(_HANG_S), first
+    )
+    channel.close()
+
+  actor = threading.Thread(target=act, daemon=True)
+  actor.start()
+  with contextlib.ExitStack() as cleanup:
+    learner_node.LearnerNodeProcess(waiting.node, waiting.join(), cleanup, fence.LOOPBACK)
+    actor.join(_HANG_S)
+    assert join().number > first.following().number
 
 
 def test_a_learner_that_is_stopped_waits_no_longer(config, tmp_path):

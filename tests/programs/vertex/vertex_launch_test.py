@@ -149,6 +149,7 @@ class Mirror:
 
   def start(self):  # fetches the status of an earlier start, when the clock was ahead
     local.write_json(self.run.status, {'time_s': 9e9, 'updates': 77, 'agent_steps': 777})
+    local.write_json(self.run.cpu_seconds, {'learner': 1e6})
 
   def stop(self):
     pass
@@ -157,6 +158,7 @@ rounds = []
 
 def train(node):
   rounds[0]()
+  print('record:', local.read_json(node.folder.cpu_seconds)['learner'] > 1e6)
   local.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
   return False
 
@@ -177,4 +179,5 @@ def test_a_learner_that_was_stopped_and_saved_nothing_says_what_is_lost(tmp_path
   lost = '30 updates and 600 steps are lost because no whole checkpoint is on the disk'
   # the progress, which is not that of the start before
   assert '600 steps, return -, 30 updates' in done.stdout and '777' not in done.stdout
+  assert 'record: True' in done.stdout  # before the end, which a kill would prevent
   assert f'Lost: {lost}' in done.stdout and f'error in learner/0: {lost}' in done.stderr

@@ -27,6 +27,27 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
   assert (tmp_path / 'thesis.txt').read_text() == 'precious'
 
 
+def _environment(folder, *version):
+  """Makes a stand-in for an environment; without a version, its interpreter is gone."""
+  (folder / 'bin').mkdir(parents=True)
+  (folder / 'pyvenv.cfg').write_text('precious')
+  if version:
+    pythons.saying(folder / 'bin', version)
+  return folder
+
+
+@pytest.mark.parametrize(
+  ('version', 'holds'), [((3, 11, 1), 'Python 3.11,'), ((), 'a Python that does not answer')]
+)
+def test_an_environment_of_another_python_is_left_alone(tmp_path, monkeypatch, version, holds):
+  monkeypatch.setattr(command, '_run', lambda *_: pytest.fail('it was overwritten'))
+  folder = _environment(tmp_path / 'learner', *version)
+  wanted = pythons.saying(tmp_path, [3, 12, 1])
+  with pytest.raises(types.UserError, match=f'holds an environment of {holds}.*or delete this'):
+    command.make(command.ActorEnvArguments(str(folder), python=wanted))
+  assert (folder / 'pyvenv.cfg').read_text() == 'precious'
+
+
 @pytest.mark.slow
 def test_a_failure_of_pip_is_told_with_its_last_words(tmp_path, capsys):
   arguments = command.ActorEnvArguments(
@@ -91,10 +112,7 @@ def test_a_suite_that_does_not_exist_for_a_python_is_refused_before_anything_is_
 
 
 def test_an_environment_of_a_python_that_lacks_the_suite_stays(tmp_path):
-  folder = tmp_path / 'made'
-  (folder / 'bin').mkdir(parents=True)
-  (folder / 'pyvenv.cfg').touch()
-  pythons.saying(folder / 'bin', [3, 10, 1])
+  folder = _environment(tmp_path / 'made', 3, 10, 1)
   assert _plan(folder, 'gymnasium').base == ''
   with pytest.raises(types.UserError, match=r'made has that\): choose another folder'):
     _plan(folder, 'envpool')

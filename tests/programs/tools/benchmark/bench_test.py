@@ -128,8 +128,9 @@ def _reading(config, trained, inserted, acted):
     'time_s': 1.0 if trained else 0.0,
     'episodes': 0,
     'seconds': {},
-    'inference_batch_size': {},
-    'inference_latency_s': {},
+    'inference_batch_size': {'count': 0, 'mean': 0.0, 'p95': 0.0, 'max': 0.0},
+    'inference_latency_s': {'count': 0, 'mean': 0.0, 'p95': 0.0, 'max': 0.0},
+    'policy_lag_count': 0,
     'policy_lag_mean': 0,
     'policy_lag_p95': 0,
     'policy_lag_max': 0,
@@ -160,6 +161,50 @@ def test_rows_that_were_not_trained_once_are_refused(inserted, acted, is_refused
       bench._result(config, before, after)
   else:
     assert bench._result(config, before, after)['agent_steps'] == 64000
+
+
+def test_means_are_of_the_window_and_not_of_what_was_before():
+  config = registry.load('catch_vtrace')
+  config = dataclasses.replace(
+    config, agent=dataclasses.replace(config.agent, batch_size=32, unroll_length=20)
+  )
+  before, after = _reading(config, 0, 0, 0), _reading(config, 64000, 3200, 64000)
+  before.status.update(
+    inference_batch_size={'count': 10, 'mean': 4.0, 'p95': 8.0, 'max': 8.0},
+    inference_latency_s={'count': 10, 'mean': 2.0, 'p95': 9.0, 'max': 9.0},  # with the tracing
+    policy_lag_count=5,
+    policy_lag_mean=12.0,
+  )
+  after.status.update(
+    inference_batch_size={'count': 40, 'mean': 7.0, 'p95': 8.0, 'max': 8.0},
+    inference_latency_s={'count': 40, 'mean': 0.503, 'p95': 6.0, 'max': 9.0},
+    policy_lag_count=20,
+    policy_lag_mean=4.5,
+    policy_lag_p95=11.0,
+  )
+  result = bench._result(config, before, after)
+  assert result['inference_batch_size'] == {'count': 30, 'mean': 8.0}
+  assert result['inference_latency_ms'] == {'count': 30, 'mean': pytest.approx(4.0)}
+  assert result['policy_lag'] == {'count': 15, 'mean': 2.0}
+  assert result['p95_since_start'] == {
+    'inference_batch_size': 8.0,
+    'inference_latency_ms': 6000.0,
+    'policy_lag': 11.0,
+  }
+  lines = description.describe({**result, 'launch': 'local_mp'}).splitlines()
+  assert 'inference: batches of 8 rows, latency 4.0 ms' in lines
+  assert 'policy lag: 2.0 updates' in lines
+
+
+def test_a_window_may_begin_before_the_first_update():
+  config = registry.load('catch_vtrace')
+  config = dataclasses.replace(
+    config, agent=dataclasses.replace(config.agent, batch_size=32, unroll_length=20)
+  )
+  before, after = _reading(config, 0, 0, 0), _reading(config, 64000, 3200, 64000)
+  before.status.update(policy_lag_count=0, policy_lag_mean=None, policy_lag_p95=None)
+  after.status.update(policy_lag_count=4, policy_lag_mean=1.5, policy_lag_p95=3.0)
+  assert bench._result(config, before, after)['policy_lag'] == {'count': 4, 'mean': 1.5}
 
 
 @pytest.mark.parametrize('num_too_short, is_enough', [(0, True), (3, True), (4, False)])

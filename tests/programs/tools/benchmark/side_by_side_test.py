@@ -77,6 +77,8 @@ def test_both_are_launched_as_the_first_unless_it_is_said(measured):
     (['--against_launch=single_process', '--soak_steps=5'], '--against'),
     (['--against_launch=threads'], 'single_process'),
     (['--against=bench_catch_lstm', '--soak_steps=5'], '--against'),
+    (['--launch=single_process', '--soak_steps=5'], '--soak_steps.*--launch=single_process'),
+    (['--no_bounds', '--soak_steps=5'], '--soak_steps.*--seconds=2.0, --no_bounds'),
   ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(measured, capsys, options, words):
