@@ -202,7 +202,7 @@ def _conclude(
   else:
     status, exit_code = FAILED, code
   if exit_code == processes.USER_ERROR_EXIT and not attempt.has_begun:
-    return launches.Outcome(exit_code, {}, failure)  # wrong input at the start changes no file
+    return launches.Outcome(exit_code, {}, failure)  # wrong input at the start writes none
   summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
   lost = summary_lib.lost_text(summary)
   if lost and exit_code not in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT):

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import threading
 
 import numpy as np
@@ -300,13 +301,14 @@ class _RecordingGroup:
     return own
 
 
-def test_hosts_that_start_may_be_as_far_apart_as_when_they_connect():
+@pytest.mark.parametrize('patience_s, limit_s', [(5.0, 600.0), (900.0, 900.0), (math.inf, 600.0)])
+def test_hosts_that_start_may_be_minutes_apart(patience_s, limit_s):
   group = _RecordingGroup()
   hosts = peers_lib.LearnerHosts(group)
-  hosts.connect(600.0, lambda: False)
+  hosts.connect(patience_s, lambda: False)
   hosts.follow(lambda: peers_lib.Start({}, counting.Counts(), 0, {}))
   hosts.agree(peers_lib.Proposal(True, False, False, False, counting.Counts()), timing.PhaseTimer())
-  assert group.limits == [600.0, None]
+  assert group.limits == [limit_s, None]
 
 
 def test_the_chief_may_take_longer_only_while_it_saves(tmp_path, clock):

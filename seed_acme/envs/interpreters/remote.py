@@ -82,8 +82,9 @@ class _Process:
       raise ProcessLost(
         f'the process of {self._python} that had the environments was lost: {self._end()}'
       ) from error
-    except BaseException:  # Ctrl-C: the next call would read what is left of this answer
-      self.kill()
+    except BaseException:  # a signal: the next call would read what is left of this answer
+      with contextlib.suppress(OSError):
+        self._connection.shutdown(socket.SHUT_RDWR)  # then it closes its environments and ends
       raise
     _raise_error(answer)
     return answer, rows
@@ -125,7 +126,7 @@ class RemoteEnvironment:
   """A `core.VectorEnvironment` in a separate process, under another interpreter.
 
   Made and called from one thread. The process ends with `close`, and when that thread or this
-  process ends in any way. A KeyboardInterrupt within a call ends it too.
+  process ends in any way. An exception that a signal's handler raises within a call ends it, too.
   """
 
   def __init__(

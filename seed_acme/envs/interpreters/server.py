@@ -45,7 +45,7 @@ class _Server:
       'reset': lambda: _row(self._environment.reset()),
       'step': lambda: self._step(arrays),
       'render': self._render,
-      'close': self._close,
+      'close': self._closed,
     }
     return actions[header['do']]()
 
@@ -77,11 +77,15 @@ class _Server:
     environment: Any = self._environment
     return {}, [environment.render()]
 
-  def _close(self) -> _Answer:
+  def _closed(self) -> _Answer:
+    self.close()
+    return {}, []
+
+  def close(self) -> None:
+    """Closes the environments, if there are any."""
     environment, self._made = self._made, None
     if environment is not None:
       environment.close()
-    return {}, []
 
 
 def _config(header: dict[str, Any]) -> config_lib.EnvironmentConfig:
@@ -104,23 +108,23 @@ def _error(error: Exception) -> dict[str, Any]:
 
 
 def serve(connection: socket.socket) -> None:
-  """Answers requests until the other end closes the connection."""
+  """Answers requests until the other end closes the connection; then closes the environments."""
   server = _Server()
-  while True:
-    try:
+  try:
+    while True:
       header, arrays = messages.receive(connection)
-    except messages.Closed:
-      return
-    try:
-      answer, rows = server.answer(header, arrays)
-    except Exception as error:  # sent to the other end
-      answer, rows = _error(error), []
-      if answer['error'] == OTHER:
-        traceback.print_exc()
-    try:
+      try:
+        answer, rows = server.answer(header, arrays)
+      except Exception as error:  # sent to the other end
+        answer, rows = _error(error), []
+        if answer['error'] == OTHER:
+          traceback.print_exc()
       messages.send(connection, answer, rows)
-    except messages.Closed:
-      return
+  except messages.Closed:
+    try:
+      server.close()
+    except Exception:
+      traceback.print_exc()  # nobody is left to be told
 
 
 def main() -> None:

@@ -38,6 +38,20 @@ class _Ending(scripted_environments.TruncatingEnvironment):
     return super().step(action)
 
 
+def leaving(seed, path):
+  """Makes an environment that creates a file when it is closed."""
+  return _Leaving(seed, path)
+
+
+class _Leaving(scripted_environments.TruncatingEnvironment):
+  def __init__(self, seed, path):
+    super().__init__(seed)
+    self._path = pathlib.Path(path)
+
+  def close(self):
+    self._path.touch()
+
+
 def drawn(seed):
   """Makes an environment that shows a screen."""
   return _Drawn(seed)

@@ -182,9 +182,10 @@ def test_ctrl_c_leaves_its_end_to_ours(python):
   environment.close()
 
 
-def test_an_interrupted_call_ends_it(python, monkeypatch):
+def test_an_interrupted_call_ends_it_and_closes_its_environments(python, monkeypatch, tmp_path):
   """What is left of the answer must not become that of the next call, which is `close`."""
-  environment = _make(python, 'catch')
+  closed = tmp_path / 'closed'
+  environment = _make(python, f'{_MINE}:leaving', path=str(closed))
   child = _child()
 
   def interrupted(connection):
@@ -195,8 +196,8 @@ def test_an_interrupted_call_ends_it(python, monkeypatch):
     patch.setattr(remote.messages, 'receive', interrupted)
     with pytest.raises(KeyboardInterrupt):
       environment.reset()
-  assert not child.is_running()
   environment.close()
+  assert not child.is_running() and closed.exists()
 
 
 @pytest.mark.parametrize('how', ['waits', 'hangs'])
