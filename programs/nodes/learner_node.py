@@ -45,17 +45,17 @@ def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
     with life.ended_at_once(links), processes.reported_failures(folder, node.name, node.name):
       patience_s = life.patience(sections.actor.connect_timeout_s).first_s
       peers = peers_lib.make(sections.place.index, links.exchange, timeout_s, fence)
+      if not peers.connect(patience_s, life.stop.is_set):
+        return False
+      devices.check_gpus(folder.add_notice)  # only after the hosts are connected
+      for replay in links.replay:
+        if not server_of_replay.wait_until_up(replay, patience_s, life.stop):
+          return False
+      greeting = _greeting(node)
+      if greeting is None:
+        return False
       process = None
       try:
-        if not peers.connect(patience_s, life.stop.is_set):
-          return False
-        devices.check_gpus(folder.add_notice)  # only after the hosts are connected
-        for replay in links.replay:
-          if not server_of_replay.wait_until_up(replay, patience_s, life.stop):
-            return False
-        greeting = _greeting(node)
-        if greeting is None:
-          return False
         with peers.watched():
           process = LearnerNodeProcess(node, greeting, cleanup, fence, peers)
           with graph_function.serial_execution():

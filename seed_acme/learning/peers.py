@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import contextlib
-import math
 import pathlib
 import shutil
 import threading
@@ -28,7 +27,6 @@ from seed_acme.storage import run_directory
 from seed_acme.tensors import graph_function
 from seed_acme.transport import fence as fence_lib
 
-_FIRST_MEETING_S = 600.0  # limit for the first exchange, or more, if hosts may start further apart
 _SAVING_S = 1800.0  # time limit for a host that saves its memory, or for the chief's checkpoint
 _WHOLE = 'replay_of_all_hosts'  # folder of all memories, before it is part of the checkpoint
 
@@ -96,10 +94,7 @@ class Peers:
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """Connects to the other hosts, before TensorFlow's first operation, see `collectives.Group`;
-    returns False if it was told to stop.
-
-    patience_s: limit for the other hosts to start.
-    """
+    returns False if it was told to stop."""
     return True
 
   def watched(self) -> contextlib.AbstractContextManager[None]:
@@ -187,13 +182,10 @@ class LearnerHosts(Peers):
     self.group = group
     self.index, self.is_chief = group.index, group.is_chief
     self._has_started = False
-    self._first_limit_s = _FIRST_MEETING_S
     self._join: Callable[[types.Sample], types.Sample] | None = None  # traced for the first sample
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """See `Peers`."""
-    if math.isfinite(patience_s):
-      self._first_limit_s = max(_FIRST_MEETING_S, patience_s)
     return self.group.connect(patience_s, should_stop)
 
   def watched(self) -> contextlib.AbstractContextManager[None]:
@@ -209,11 +201,9 @@ class LearnerHosts(Peers):
     return counting.AgreedCounters(clock)
 
   def follow(self, own: Callable[[], Start]) -> Start | None:
-    """See `Peers`. This first exchange has more time, because hosts may be ready minutes apart: one
-    may have to compile kernels, for instance, that another finds on its disk."""
+    """See `Peers`."""
     start = own()
-    own_state = [start.settings, start.counts, start.resumptions]
-    told = self.group.reports(own_state, self._first_limit_s)
+    told = self.group.reports([start.settings, start.counts, start.resumptions])
     self._check_settings([settings for settings, _, _ in told])
     arrays = dict(zip(start.arrays, self.group.of_chief(list(start.arrays.values()))))
     self._has_started = True

@@ -33,7 +33,6 @@ _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
 _PROBE_S = 2.0  # limit for a host to accept a connection
 _CLOSED_S = 1.0  # until a dead host stops listening, which happens after its connections break
 _POLL_S = 0.2
-_FORMING_S = 60.0  # limit for hosts that listen already to notice that all others do, too
 _LOSSES = (
   tf.errors.UnavailableError,
   tf.errors.DeadlineExceededError,
@@ -80,9 +79,7 @@ class Group:
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """Opens this host's port and waits until the others listen; returns False if stopped before.
 
-    Must be called before TensorFlow's first operation. Raises `HostLost` after `patience_s`. Its
-    own operation makes TensorFlow form the group: only then does an operation fail at once when
-    another host dies, before it has called it.
+    Must be called before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
     """
     grpc_variables.reach_addresses(self._addresses)
     cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
@@ -111,8 +108,6 @@ class Group:
       if time.monotonic() > end_s:
         raise HostLost(f'{_named(absent)} did not start within {patience_s:g} s')
       time.sleep(_POLL_S)
-    with self.watched():
-      self.facts([0], _FORMING_S)
     return True
 
   @contextlib.contextmanager

@@ -301,16 +301,6 @@ class _RecordingGroup:
     return own
 
 
-@pytest.mark.parametrize('patience_s, limit_s', [(5.0, 600.0), (900.0, 900.0), (math.inf, 600.0)])
-def test_hosts_that_start_may_be_minutes_apart(patience_s, limit_s):
-  group = _RecordingGroup()
-  hosts = peers_lib.LearnerHosts(group)
-  hosts.connect(patience_s, lambda: False)
-  hosts.follow(lambda: peers_lib.Start({}, counting.Counts(), 0, {}))
-  hosts.agree(peers_lib.Proposal(True, False, False, False, counting.Counts()), timing.PhaseTimer())
-  assert group.limits == [limit_s, None]
-
-
 def test_the_chief_may_take_longer_only_while_it_saves(tmp_path, clock):
   group = _RecordingGroup()
   run = loop_run.Run(tmp_path, clock, peers=peers_lib.LearnerHosts(group))

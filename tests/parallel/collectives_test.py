@@ -8,7 +8,6 @@ import tensorflow as tf
 from seed_acme import types
 from seed_acme.parallel import collectives
 from tests import learner_processes
-from tests.parallel import dying_host
 from tests.parallel import exchanging_host
 
 
@@ -68,13 +67,6 @@ def test_a_host_that_hangs_is_given_up_in_time(exchanged):
 @pytest.mark.slow
 def test_a_host_may_be_given_longer(exchanged):
   assert [found['of_slow'] for found in exchanged] == ['answered', None]
-
-
-@pytest.mark.slow
-def test_a_host_that_dies_before_the_first_exchange_is_heard_of_at_once(tmp_path):
-  """The survivors wait without a limit."""
-  learner_processes.run(dying_host.__file__, [tmp_path], timeout_s=100, may_fail=[1])
-  assert (tmp_path / '0').read_text() == 'HostGone: learner/1 has died'
 
 
 @pytest.mark.parametrize(
