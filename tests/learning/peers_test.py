@@ -2,7 +2,6 @@
 
 import functools
 import json
-import math
 import threading
 
 import numpy as np
