@@ -84,7 +84,7 @@ def test_the_list_of_the_runs_of_record_can_be_run(script):
   runs = script.parse((sources.ROOT / 'scripts' / 'runs_of_record.txt').read_text())
   first = runs[0]
   assert (first.name, first.config.name, first.config.seed) == (
-    'pong_vtrace_1',
+    'pong_vtrace_8_passes_1',
     'atari_vtrace_small',
     1,
   )
