@@ -61,7 +61,6 @@ class VectorOfEnvironments:
       action=tree.map_structure(narrow_inwards, action_spec),
       frames_per_step=self._frames_per_step(),
     )
-    self._has_score = False  # whether any environment has had a `last_score`
     self._action = Structure(action_spec)
     self._clips = [clip_bounds(spec) for spec in self._action.leaves]
     self._observation = Structure(observation_spec)
@@ -152,8 +151,7 @@ class VectorOfEnvironments:
       reward = self._numbers('reward', rewards)
       discount = self._discounts(discounts)
       score = reward.copy()
-      if self._has_score or any(hasattr(inner, 'last_score') for inner in self._environments):
-        self._has_score = True
+      if any(hasattr(inner, 'last_score') for inner in self._environments):
         pairs = zip(self._environments, rewards)
         score = self._numbers(
           'last_score', [getattr(inner, 'last_score', default) for inner, default in pairs]
