@@ -16,6 +16,7 @@ import pathlib
 import shutil
 
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 
 _ACTING = 'acting/'
 _RETURN = 'episode/return'
@@ -30,7 +31,7 @@ def keep(
   folder.mkdir(parents=True)
   if found:
     updates = found.counts.updates
-    checkpoint.save(folder / 'checkpoints', updates, found.arrays, found.meta, keep=1)
+    checkpoint_writer.save(folder / 'checkpoints', updates, found.arrays, found.meta, keep=1)
   for name in ('config.json', 'summary.json'):
     shutil.copy(run / name, folder)
   with open(run / 'metrics.csv', encoding='utf-8', newline='') as source:

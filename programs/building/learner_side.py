@@ -70,30 +70,20 @@ def make(
     replay_addresses: of replay nodes; () = this process serves replay. peers: the learner hosts
     that train together. fence: who may connect to replay served by this process.
   """
+  _start_telling(sections, spec, run_dir, cleanup, peers)
   tell = run_dir.add_notice
-  waits = waiting.Watch(tell)
-  waits.start()
-  cleanup.callback(waits.stop)
-  run_dir.set_phase('building the network')
-  index = peers.index
-  agent, network = sections.agent, sections.network
-  notices = (*agent.notices(spec), *requirements.notices(network, spec))
-  for notice in notices if peers.is_chief else ():
-    tell(notice)
-  learner, layout = sections.place, sections.layout
-  devices = devices_lib.choose(sections.learner, learner.batch_size, len(layout.actors_of(index)))
+  index, place, layout = peers.index, sections.place, sections.layout
+  devices = devices_lib.choose(sections.learner, place.batch_size, len(layout.actors_of(index)))
   layout = layout.with_devices(index, devices.inference)
-  acting = build.make_acting(agent, network, spec, devices)
-  replay_spec = learner.shards[0].spec
-  items: list[local_queue_lib.Keeper | None] = [None for _ in learner.shards]
+  acting = build.make_acting(sections.agent, sections.network, spec, devices)
+  items: list[local_queue_lib.Keeper | None] = [None for _ in place.shards]
   if replay_addresses:
-    build_replay.take_over(replay_spec, replay_addresses)
+    build_replay.take_over(place.shards[0].spec, replay_addresses)
   else:
+    items = _new_items(place.shards, takes_turns)
     queue_of: tables_lib.QueueOf = 'counts' if takes_turns else 'tickets'
-    if not replay_spec.is_memory:
-      items = [_new_keeper(shard, takes_turns) for shard in learner.shards]
     replay_addresses = _serve(sections, layout, run_dir, acting, queue_of, cleanup, fence)
-  memory = build_replay.make_memories(replay_spec, run_dir, replay_addresses, index)
+  memory = build_replay.make_memories(place.shards[0].spec, run_dir, replay_addresses, index)
   writer = build_replay.make_writers(layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
   counters = peers.new_counters()
@@ -111,7 +101,7 @@ def make(
   loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
   its_samples, account = build_replay.make_samples(
-    learner.shards, acting, replay_addresses, writer, num_ahead, on_failure, items, tell
+    place.shards, acting, replay_addresses, writer, num_ahead, on_failure, items, tell
   )
   loop.watch_replay(writer.seconds, account)
   return LearnerSide(
@@ -126,7 +116,7 @@ def make(
     loop,
     its_samples,
     account,
-    _show_counts(learner.shards, items, replay_addresses, cleanup),
+    _show_counts(place.shards, items, replay_addresses, cleanup),
   )
 
 
@@ -158,10 +148,32 @@ def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **ot
   local.write_json(run_dir.addresses, {**others, 'replay': replay})
 
 
-def _new_keeper(shard: layout_lib.Shard, takes_turns: bool) -> local_queue_lib.Keeper:
+def _start_telling(
+  sections: sections_lib.LearnerSections,
+  spec: types.EnvironmentSpec,
+  run_dir: run_directory.RunDirectory,
+  cleanup: contextlib.ExitStack,
+  peers: peers_lib.Peers,
+) -> None:
+  """Tells the user what is odd about the settings, and from now on what this process waits for."""
+  run_dir.set_phase('building the network')
+  waits = waiting.Watch(run_dir.add_notice)
+  waits.start()
+  cleanup.callback(waits.stop)
+  if peers.is_chief:
+    for notice in (*sections.agent.notices(spec), *requirements.notices(sections.network, spec)):
+      run_dir.add_notice(notice)
+
+
+def _new_items(
+  shards: Sequence[layout_lib.Shard], takes_turns: bool
+) -> list[local_queue_lib.Keeper | None]:
+  """Makes what keeps the unrolls of each queue in this process; None for a replay memory."""
+  if shards[0].spec.is_memory:
+    return [None for _ in shards]
   if takes_turns:
-    return local_queue_lib.LocalQueue(shard.batch_size, shard.unrolls_per_item)
-  return local_items_lib.LocalItems()
+    return [local_queue_lib.LocalQueue(s.batch_size, s.unrolls_per_item) for s in shards]
+  return [local_items_lib.LocalItems() for _ in shards]
 
 
 def _show_counts(

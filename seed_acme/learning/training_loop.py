@@ -6,7 +6,6 @@ The same object serves the single-process and the distributed program.
 from __future__ import annotations
 
 from collections.abc import Callable
-import pathlib
 import time
 from typing import Any
 
@@ -18,6 +17,7 @@ from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import best_checkpoint
+from seed_acme.learning import checkpoint_manager
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import loop_settings
 from seed_acme.learning import metrics as metrics_lib
@@ -27,8 +27,6 @@ from seed_acme.learning import watching
 from seed_acme.loggers import csv_file
 from seed_acme.progress import counting
 from seed_acme.progress import timing
-from seed_acme.storage import checkpoint
-from seed_acme.storage import opening
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 
@@ -68,7 +66,6 @@ class TrainingLoop:
     self._inference = inference
     self._published = published
     self._counters = counters
-    self._csv = csv
     self._logger = logger
     self._memory = memory
     self._peers = peers
@@ -76,14 +73,28 @@ class TrainingLoop:
     self._watcher = watching.Watcher(learner.watches, settings.total_steps, run.add_notice)
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = self._shown_at_s = time.monotonic()
-    self.resumptions = 0
     self.is_stopped = False  # whether the run is to end before its budget is used up
-    self._begins_anew_at: int | None = None  # update at which the run resumed with an empty memory
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(settings, run, inference, self.timer)
     self._best: best_checkpoint.BestCheckpoint | None = None
     if settings.checkpoint.keep_best and peers.is_chief:
       self._best = best_checkpoint.BestCheckpoint(inference.evaluation_episodes)
+    self._episodes = {
+      'training': inference.training_episodes,
+      'evaluation': inference.evaluation_episodes,
+    }
+    self._checkpoints = checkpoint_manager.CheckpointManager(
+      settings,
+      run,
+      learner=learner,
+      counters=counters,
+      episodes=self._episodes,
+      watcher=self._watcher,
+      memory=memory,
+      csv=csv,
+      peers=peers,
+      best=self._best,
+    )
     self.has_trained = False  # in this start
     self._recordings = recordings.Unseen(run.videos) if settings.is_filmed else None
 
@@ -97,16 +108,24 @@ class TrainingLoop:
     """Adds a record of every actor to the status."""
     self._status.actors = records
 
+  @property
+  def resumptions(self) -> int:
+    """How often the run has been resumed."""
+    return self._checkpoints.resumptions
+
   def restore(self) -> None:
     """Resumes from the newest whole checkpoint of the run, or starts from `initial_checkpoint`.
 
     With several hosts the chief does so, and the others load its state.
     """
     if self._peers.is_chief:
-      self._load()
+      self._checkpoints.restore()
+      self._published.publish(self._learner.variables())
+      self._checkpoints.save_start()
+      self._saved_at_s = time.monotonic()
     start = self._peers.follow(self._start)
     if start is not None:
-      self.resumptions = start.resumptions
+      self._checkpoints.resumptions = start.resumptions
       self._learner.restore(start.arrays, start.counts.updates)
       # The chief counts the earlier steps.
       self._counters.restore(start.counts._replace(agent_steps=0, frames=0, episodes=0))
@@ -114,54 +133,9 @@ class TrainingLoop:
     self._agree(has_sample=False, wants_stop=False)  # all count the same from here on
     self._logged = self._counters.snapshot()
 
-  def _load(self) -> None:
-    for skipped in checkpoint.set_damaged_aside(self._run.checkpoints):
-      self._run.add_notice(skipped)
-    saved = checkpoint.load_newest(self._run.checkpoints)
-    if saved is not None:
-      self._resume(saved)
-    else:
-      if self._settings.initial_checkpoint:
-        self._learner.warm_start(opening.load_checkpoint(self._settings.initial_checkpoint).arrays)
-      self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
-    self._published.publish(self._learner.variables())
-    # Records the resumption. The memory stays in the old checkpoint, because saving it takes long
-    # and a memory that could not be restored would be lost.
-    self._save(None if saved is not None else self._save_replay(), self._counters.snapshot())
-
   def _start(self) -> peers_lib.Start:
     counts = self._counters.snapshot()
     return peers_lib.Start(self._settings.common, counts, self.resumptions, self._learner.save())
-
-  def _resume(self, saved: checkpoint.Checkpoint) -> None:
-    counts = saved.counts
-    self._learner.restore(saved.arrays, counts.updates)
-    self._counters.restore(counts)
-    for kind, statistics in self._episodes().items():
-      statistics.restore(saved.meta.get('episodes', {}).get(kind, []))
-    self._watcher.restore(counts.agent_steps, saved.meta.get('watches', {}))
-    self._csv.truncate_after(counts.agent_steps, counts.updates)
-    self.resumptions = saved.resumptions + 1
-    if self._best is not None and saved.best is not None:
-      self._restore_best(self._best, saved.best)
-    if self._memory is not None and not self._memory.counts()[0]:
-      self._begins_anew_at = counts.updates
-
-  def _restore_best(self, to: best_checkpoint.BestCheckpoint, best: checkpoint.Best) -> None:
-    """Restores which checkpoint is the best, unless it is lost; another then takes its place."""
-    reason = 'it is not there any more'
-    path = checkpoint.at(self._run.checkpoints, best.updates)
-    try:
-      if path is not None:
-        checkpoint.load(path)
-        to.best = best
-        return
-    except checkpoint.Damaged as error:
-      reason = str(error)
-    self._run.add_notice(
-      f'the best checkpoint, of update {best.updates} with an evaluation return of '
-      f'{best.evaluation_return:.4g}, is lost ({reason}): the best of those that follow is kept'
-    )
 
   def train(self, sample: types.Sample) -> None:
     """Makes one update, and then logs and saves if due."""
@@ -229,10 +203,10 @@ class TrainingLoop:
     for report in self._peers.to_chief(self._report):
       self._status.others.append(report['status'])
       for kind, episodes in report['episodes'].items():
-        self._episodes()[kind].extend(episodes)
+        self._episodes[kind].extend(episodes)
 
   def _report(self) -> dict[str, Any]:
-    episodes = {kind: statistics.drain() for kind, statistics in self._episodes().items()}
+    episodes = {kind: statistics.drain() for kind, statistics in self._episodes.items()}
     return {'status': self._status.report(), 'episodes': episodes}
 
   def waits_for(self) -> str:
@@ -303,65 +277,13 @@ class TrainingLoop:
   def _save_all(self, counts: counting.Counts) -> None:
     if self._memory is not None and self._settings.checkpoint.replay:
       self._tell_phase('saving the replay memory')
-    replay = self._save_replay()
-    if self._peers.is_chief:
-      self._save(replay, counts)
+    self._checkpoints.save(counts)
+    self._saved_at_s = time.monotonic()
 
   def _tell_phase(self, phase: str) -> None:
     """Shows what the run does. All hosts may share one run folder, so only the chief writes."""
     if self._peers.is_chief:
       self._run.set_phase(phase)
-
-  def _save(self, replay: pathlib.Path | None, counts: counting.Counts) -> None:
-    self._saved_at_s = time.monotonic()
-    best = self._best.best if self._best is not None else None
-    checkpoint.save(
-      self._run.checkpoints,
-      counts.updates,
-      self._learner.save(),
-      {
-        'counts': counts._asdict(),
-        'resumptions': self.resumptions,
-        'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()},
-        'watches': self._watcher.save(),
-        'best': None if best is None else best._asdict(),
-      },
-      keep=self._settings.checkpoint.keep,
-      replay=replay,
-      keep_also=self._best.kept() if self._best is not None else (),
-    )
-    if self._best is not None:
-      self._best.add_checkpoint(counts.updates)
-
-  def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
-    return {
-      'training': self._inference.training_episodes,
-      'evaluation': self._inference.evaluation_episodes,
-    }
-
-  def _save_replay(self) -> pathlib.Path | None:
-    if self._memory is None:
-      return None
-    return self._peers.whole_memory(self._save_own_replay, self._run)
-
-  def _save_own_replay(self) -> pathlib.Path | None:
-    """Saves this host's replay memory; returns None if it is not saved.
-
-    If the memory, the larger part, does not fit on the disk, the weights must still be saved. A
-    memory that could not be restored must not be replaced either, if the run ends before it has
-    learnt from the new one."""
-    if self._memory is None or not self._settings.checkpoint.replay:
-      return None
-    if self._learner.num_updates == self._begins_anew_at:
-      return None
-    try:
-      return self._memory.checkpoint()
-    except RuntimeError as error:
-      self._run.add_notice(
-        f'the replay memory was not saved ({error}); the weights are. If the disk is full make '
-        'room, or set checkpoint.replay=False'
-      )
-      return None
 
   def log(self, status: str, counts: counting.Counts | None = None) -> None:
     """Writes one row of metrics and status.json. counts: see `save`."""
@@ -407,4 +329,4 @@ class TrainingLoop:
     return steps / elapsed_s, (counts.updates - self._logged.updates) / elapsed_s
 
   def _summaries(self) -> dict[str, episodes_lib.EpisodeSummary]:
-    return {kind: statistics.summary() for kind, statistics in self._episodes().items()}
+    return {kind: statistics.summary() for kind, statistics in self._episodes.items()}

@@ -3,14 +3,13 @@
 A checkpoint is `checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. The
 newest checkpoint that was saved with its replay memory also has `replay`, Reverb's own checkpoint
 of the memory at the same moment. Each checkpoint names the best one known when it was saved; the
-best one is kept however old it is. A checkpoint is written under another name and renamed when it
-is complete, and renamed again before it is deleted, so a kill at any moment leaves only complete
-checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
+best one is kept however old it is. Imports no TensorFlow: the front end checks a checkpoint before
+anything starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 import dataclasses
 import hashlib
 import json
@@ -27,14 +26,12 @@ from seed_acme.progress import counting
 from seed_acme.storage import array_files
 from seed_acme.storage import checkpoint_meta
 
-_ARRAYS = 'arrays.npz'
-_META = 'meta.json'
-_REPLAY = 'replay'
-_FORMAT = 2
-_DIGITS = 12
-_PARTIAL = '.partial'  # being written or deleted
+ARRAYS = 'arrays.npz'
+META = 'meta.json'
+REPLAY = 'replay'
+FORMAT = 2
+REPLACED = '.replaced'  # complete; kept until its successor at the same update is in place
 _DAMAGED = '.damaged'  # renamed, so that the run can resume from the one before it
-_REPLACED = '.replaced'  # complete; kept until its successor at the same update is in place
 
 
 class Damaged(types.Failure):
@@ -85,112 +82,13 @@ class Checkpoint:
 
   def _of_meta(self, key: str) -> Any:
     if key not in self.meta:
-      raise Forged(f'{self.path / _META} was not saved by a run: its "meta" lacks "{key}"')
+      raise Forged(f'{self.path / META} was not saved by a run: its "meta" lacks "{key}"')
     return self.meta[key]
 
 
 def best_of(meta: dict[str, Any]) -> Best | None:
   """Returns the run's best checkpoint from the `meta` of any of its checkpoints."""
   return Best(**meta['best']) if meta.get('best') else None
-
-
-def save(
-  folder: pathlib.Path,
-  updates: int,
-  arrays: dict[str, np.ndarray],
-  meta: dict[str, Any],
-  keep: int,
-  replay: pathlib.Path | None = None,
-  keep_also: Collection[int] = (),
-) -> pathlib.Path:
-  """Writes the checkpoint `folder/<updates>` and deletes old ones.
-
-  keep: number of checkpoints to keep. In addition, the newest one with a replay memory is kept, and
-  those of the updates in `keep_also`.
-  replay: folder with a saved replay memory, on the same disk. It is moved into the checkpoint, and
-  older checkpoints lose theirs. Without it, the memory that was saved last remains in its
-  checkpoint. If that checkpoint is of the same update, the new one gets the memory.
-  Raises `OSError`, for instance on a full disk, and then deletes what it had written.
-  """
-  path = folder / f'{updates:0{_DIGITS}d}'
-  partial = folder / f'{path.name}{_PARTIAL}'
-  for left in folder.glob(f'*{_PARTIAL}'):  # left by a kill
-    shutil.rmtree(left)
-  try:
-    _write(path, partial, updates, arrays, meta, replay)
-  except OSError:
-    shutil.rmtree(partial, ignore_errors=True)
-    raise
-  replaced = _replaced(path)
-  if path.exists():  # saved twice at the same update: the later one counts
-    if replaced.exists():
-      _remove(replaced)
-    os.rename(path, replaced)
-  os.rename(partial, path)
-  if replaced.exists():
-    _remove(replaced)
-  _drop_old(folder, keep, keep_also)
-  return path
-
-
-def _replaced(path: pathlib.Path) -> pathlib.Path:
-  return path.with_name(f'{path.name}{_REPLACED}')
-
-
-def _write(
-  path: pathlib.Path,
-  partial: pathlib.Path,
-  updates: int,
-  arrays: dict[str, np.ndarray],
-  meta: dict[str, Any],
-  replay: pathlib.Path | None,
-) -> None:
-  """Writes into `partial` what is later renamed to `path`."""
-  partial.mkdir(parents=True)
-  with open(partial / _ARRAYS, 'wb') as file:
-    np.savez(file, **arrays)
-    _sync(file)
-  if replay is not None:
-    os.rename(replay, partial / _REPLAY)
-  else:
-    _keep_replay(path if path.exists() else _replaced(path), partial)
-  record = {
-    'format': _FORMAT,
-    'updates': updates,
-    'sha256': local.digest(partial / _ARRAYS),
-    'replay_bytes': local.sizes(partial / _REPLAY),
-    'meta_sha256': _meta_digest(meta),
-    'meta': meta,
-  }
-  with open(partial / _META, 'w') as file:
-    json.dump(record, file)
-    _sync(file)
-
-
-def _drop_old(folder: pathlib.Path, keep: int, keep_also: Collection[int]) -> None:
-  """Deletes all checkpoints except the newest `keep`, those of the updates in `keep_also`, and the
-  one with the newest memory; older ones lose their memory."""
-  whole = all_whole(folder)
-  with_replay = [path for path in whole if (path / _REPLAY).is_dir()]
-  for old in with_replay[:-1]:
-    shutil.rmtree(old / _REPLAY, ignore_errors=True)
-  for old in whole[:-keep]:
-    if old not in with_replay[-1:] and updates_of(old) not in keep_also:
-      _remove(old)
-
-
-def _keep_replay(old: pathlib.Path, new: pathlib.Path) -> None:
-  """Gives a checkpoint the memory of the one that it replaces, unless that is damaged.
-
-  It uses hard links, or copies if the disk has none, so that each of them stays complete if the
-  other is not written or deleted.
-  """
-  try:
-    replay = replay_folder(old)
-  except Damaged:
-    return
-  if replay is not None:
-    shutil.copytree(replay, new / _REPLAY, copy_function=local.link_or_copy)
 
 
 def part_of_host(index: int) -> str:
@@ -204,14 +102,14 @@ def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
   Raises `Damaged` if its files have other sizes than when they were saved, because Reverb
   itself reads a truncated file without an error.
   """
-  folder = path / _REPLAY
+  folder = path / REPLAY
   if not folder.is_dir():
     return None
   try:
-    expected = json.loads((path / _META).read_text())['replay_bytes']
+    expected = json.loads((path / META).read_text())['replay_bytes']
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise Damaged(
-      f'{path / _META} does not tell what {folder.name} held ({type(error).__name__}: {error})'
+      f'{path / META} does not tell what {folder.name} held ({type(error).__name__}: {error})'
     ) from error
   if local.sizes(folder) != expected:
     raise Damaged(
@@ -220,18 +118,8 @@ def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
   return folder
 
 
-def _remove(path: pathlib.Path) -> None:
-  partial = path.with_name(f'{path.name}{_PARTIAL}')
-  os.rename(path, partial)
-  shutil.rmtree(partial)
-
-
-def _sync(file: Any) -> None:
-  file.flush()
-  os.fsync(file.fileno())
-
-
-def _meta_digest(meta: Any) -> str:
+def meta_digest(meta: Any) -> str:
+  """Returns the SHA-256 that a checkpoint records of its `meta`, JSON values."""
   return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 
@@ -239,13 +127,13 @@ def all_whole(folder: pathlib.Path) -> list[pathlib.Path]:
   """Returns the completely written checkpoints, unchecked, oldest first."""
   if not folder.is_dir():
     return []
-  whole = [p for p in folder.iterdir() if p.name.removesuffix(_REPLACED).isdigit() and p.is_dir()]
-  return sorted(whole, key=lambda p: (p.name.removesuffix(_REPLACED), p.suffix != _REPLACED))
+  whole = [p for p in folder.iterdir() if p.name.removesuffix(REPLACED).isdigit() and p.is_dir()]
+  return sorted(whole, key=lambda p: (p.name.removesuffix(REPLACED), p.suffix != REPLACED))
 
 
 def updates_of(path: pathlib.Path) -> int:
   """Returns the update at which the checkpoint at `path`, one of `all_whole`, was saved."""
-  return int(path.name.removesuffix(_REPLACED))
+  return int(path.name.removesuffix(REPLACED))
 
 
 def at(folder: pathlib.Path, updates: int) -> pathlib.Path | None:
@@ -264,18 +152,18 @@ def load(path: pathlib.Path) -> Checkpoint:
   """Reads and checks a checkpoint; raises `Damaged`, which says what is wrong with it."""
   record = _checked_record(path)
   try:
-    digest = local.digest(path / _ARRAYS)
+    digest = local.digest(path / ARRAYS)
   except OSError as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
   if digest != record['sha256']:
-    raise Damaged(f'{path / _ARRAYS} is corrupt (its checksum differs)')
+    raise Damaged(f'{path / ARRAYS} is corrupt (its checksum differs)')
   try:
-    return Checkpoint(path, array_files.read(path / _ARRAYS), record['meta'])
+    return Checkpoint(path, array_files.read(path / ARRAYS), record['meta'])
   except OSError as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
   except array_files.UNREADABLE as error:
     raise Forged(
-      f'{path / _ARRAYS} holds no arrays ({type(error).__name__}: {error}), though its checksum is '
+      f'{path / ARRAYS} holds no arrays ({type(error).__name__}: {error}), though its checksum is '
       'right: it was not saved by seed_acme'
     ) from error
 
@@ -287,17 +175,17 @@ def load_meta(path: pathlib.Path) -> dict[str, Any]:
 
 def _checked_record(path: pathlib.Path) -> dict[str, Any]:
   try:
-    record = json.loads((path / _META).read_text())
-    if record['format'] != _FORMAT:
-      raise types.UserError(f'{path} has format {record["format"]}, this version reads {_FORMAT}')
+    record = json.loads((path / META).read_text())
+    if record['format'] != FORMAT:
+      raise types.UserError(f'{path} has format {record["format"]}, this version reads {FORMAT}')
     if not isinstance(record['sha256'], str):
-      raise Damaged(f'{path / _META} tells no checksum of the arrays')
-    if _meta_digest(record['meta']) != record['meta_sha256']:
-      raise Damaged(f'{path / _META} was changed (its checksum differs)')
+      raise Damaged(f'{path / META} tells no checksum of the arrays')
+    if meta_digest(record['meta']) != record['meta_sha256']:
+      raise Damaged(f'{path / META} was changed (its checksum differs)')
   except array_files.UNREADABLE as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
   if fault := checkpoint_meta.wrong(record['meta']):
-    raise Forged(f'{path / _META} was not saved by seed_acme: {fault}')
+    raise Forged(f'{path / META} was not saved by seed_acme: {fault}')
   return record
 
 
@@ -363,7 +251,7 @@ def load_found(path: pathlib.Path, tell: Callable[[str], None] = lambda text: No
 def find(path: pathlib.Path) -> pathlib.Path:
   """Returns the checkpoint that `path`, a run folder, its `checkpoints` or a checkpoint, means."""
   for folder in (path, path / 'checkpoints'):
-    if (folder / _META).is_file():
+    if (folder / META).is_file():
       return folder
     found = newest(folder)
     if found is not None:

@@ -151,7 +151,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='resumption_not_counted',
-    file='seed_acme/learning/training_loop.py',
+    file='seed_acme/learning/checkpoint_manager.py',
     old='self.resumptions = saved.resumptions + 1',
     new='self.resumptions = saved.resumptions',
     tests='tests/learning/training_loop_checkpoints_test.py::test_every_resumption_is_counted_'
@@ -160,7 +160,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='later_rows_stay_in_the_log',
-    file='seed_acme/learning/training_loop.py',
+    file='seed_acme/learning/checkpoint_manager.py',
     old='self._csv.truncate_after(counts.agent_steps, counts.updates)',
     new='self._csv.truncate_after(counts.agent_steps + 10**9, counts.updates + 10**9)',
     tests='tests/learning/training_loop_checkpoints_test.py::test_a_resumed_run_goes_on_from_the_'
@@ -221,9 +221,9 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='best_deleted_with_the_old_ones',
-    file='seed_acme/storage/checkpoint.py',
-    old='and updates_of(old) not in keep_also',
-    new='and updates_of(old) not in ()',
+    file='seed_acme/storage/checkpoint_writer.py',
+    old='and checkpoint.updates_of(old) not in keep_also',
+    new='and checkpoint.updates_of(old) not in ()',
     tests='tests/storage/checkpoint_test.py::test_those_that_are_asked_for_stay_beyond_the_newest',
     fault='the best checkpoint is deleted when it is old',
   ),
@@ -238,7 +238,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='newest_checkpoints_deleted',
-    file='seed_acme/storage/checkpoint.py',
+    file='seed_acme/storage/checkpoint_writer.py',
     old='for old in whole[:-keep]:',
     new='for old in whole[keep:]:',
     tests='tests/storage/checkpoint_test.py::test_the_newest_are_kept_in_the_order_of_updates',
@@ -254,7 +254,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='checkpoint_written_in_place',
-    file='seed_acme/storage/checkpoint.py',
+    file='seed_acme/storage/checkpoint_writer.py',
     old="_PARTIAL = '.partial'",
     new="_PARTIAL = ''",
     tests='tests/storage/checkpoint_test.py::test_a_kill_at_any_moment_leaves_a_whole_new'
@@ -263,7 +263,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='older_memories_stay',
-    file='seed_acme/storage/checkpoint.py',
+    file='seed_acme/storage/checkpoint_writer.py',
     old='for old in with_replay[:-1]:',
     new='for old in with_replay[:-2]:',
     tests='tests/storage/checkpoint_replay_test.py::test_a_replay_memory_moves_in_and_older_'

@@ -15,7 +15,7 @@ import pytest
 from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.progress import counting
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -33,7 +33,7 @@ def folder(runs):
     agent_steps=512, frames=512, updates=7, episodes=50, trained_steps=500, wall_s=3.0
   )
   meta = {'counts': counts._asdict(), 'resumptions': 0}
-  checkpoint.save(run.checkpoints, 7, {'w': np.zeros(200)}, meta, keep=3)
+  checkpoint_writer.save(run.checkpoints, 7, {'w': np.zeros(200)}, meta, keep=3)
   return folder
 
 

@@ -13,7 +13,7 @@ from reverb.platform.default import checkpointers
 import tensorflow as tf
 
 from seed_acme.replay import saved_items
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 
 pytestmark = pytest.mark.timeout(120)
 _PRIORITIES = (0.0, 0.25, 3.5, 1e9, 1e-12)
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
   client.insert([np.zeros(3)], {'b': 2.0})
   list(client.sample('a', 40))
   written = pathlib.Path(client.checkpoint())
-  checkpoint.save(path / 'checkpoints', 12, {}, {}, keep=1, replay=written)
+  checkpoint_writer.save(path / 'checkpoints', 12, {}, {}, keep=1, replay=written)
   server.stop()
   return path / 'checkpoints' / '000000000012' / 'replay'
 
@@ -73,13 +73,13 @@ def test_they_are_what_reverbs_own_library_reads(folder):
 def test_the_newest_that_has_a_memory_is_taken(folder):
   checkpoints = folder.parent.parent
   assert saved_items.newest(checkpoints).updates == 12
-  newer = checkpoint.save(checkpoints, 13, {}, {}, keep=2)
+  newer = checkpoint_writer.save(checkpoints, 13, {}, {}, keep=2)
   assert saved_items.newest(checkpoints).updates == 12
   shutil.rmtree(newer)
 
 
 def test_a_folder_without_any(tmp_path):
-  checkpoint.save(tmp_path, 1, {}, {}, keep=1)
+  checkpoint_writer.save(tmp_path, 1, {}, {}, keep=1)
   for path in (tmp_path, tmp_path / 'absent'):
     with pytest.raises(saved_items.NothingSaved, match='no checkpoint of the run has a replay'):
       saved_items.newest(path)
@@ -150,7 +150,7 @@ def test_ages_are_not_begun_anew_by_a_restoration(folder, tmp_path):
     ),
   )
   before = saved_items.read(folder)
-  again = checkpoint.save(
+  again = checkpoint_writer.save(
     tmp_path / 'checkpoints',
     12,
     {},

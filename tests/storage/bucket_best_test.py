@@ -9,6 +9,7 @@ from seed_acme.files import local
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import opening
 from tests.storage import copies
 
@@ -16,7 +17,7 @@ from tests.storage import copies
 def _save(run, updates, best=None, keep=1, keep_also=()):
   local.write_json(run.config, {'checkpoint': {'keep': keep}})
   record = None if best is None else checkpoint.Best(best, 1.0, 10)._asdict()
-  checkpoint.save(
+  checkpoint_writer.save(
     run.checkpoints,
     updates,
     {'w': np.full(4, updates)},

@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from tests.storage import saved
 
 
@@ -19,7 +20,7 @@ def _replay(folder, content=b'first'):
 
 def _save_with_replay(folder, updates, content, keep=3):
   replay = _replay(folder / 'replay_in_progress' / '2020', content)
-  return checkpoint.save(folder, updates, saved.ARRAYS, saved.META, keep, replay)
+  return checkpoint_writer.save(folder, updates, saved.ARRAYS, saved.META, keep, replay)
 
 
 def _content(path):

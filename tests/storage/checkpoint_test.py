@@ -13,6 +13,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import opening
 from tests.storage import saved
 
@@ -38,7 +39,9 @@ def test_the_newest_are_kept_in_the_order_of_updates(tmp_path):
 
 def test_those_that_are_asked_for_stay_beyond_the_newest(tmp_path):
   for updates in (2, 9, 10, 100):
-    checkpoint.save(tmp_path, updates, saved.ARRAYS, saved.META, keep=1, keep_also={2, 10, 77})
+    checkpoint_writer.save(
+      tmp_path, updates, saved.ARRAYS, saved.META, keep=1, keep_also={2, 10, 77}
+    )
   assert saved.names(tmp_path) == ['000000000002', '000000000010', '000000000100']
   saved.save(tmp_path, 101, keep=1)
   assert saved.names(tmp_path) == ['000000000101']
@@ -132,7 +135,7 @@ def test_a_full_disk_leaves_the_older_checkpoints_and_no_part_of_the_new_one(tmp
     raise OSError(errno.ENOSPC, 'No space left on device')
 
   with monkeypatch.context() as patch:
-    patch.setattr(checkpoint, '_sync', full)
+    patch.setattr(os, 'fsync', full)
     with pytest.raises(OSError, match='No space'):
       saved.save(tmp_path, 2)
   assert saved.names(tmp_path) == [older.name]

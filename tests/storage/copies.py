@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from seed_acme.files import local
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 
 PERIOD_S = 0.02
 CHECKPOINTS = 'checkpoints'
@@ -13,7 +13,7 @@ CHECKPOINTS = 'checkpoints'
 
 def save(run, updates, value, keep=3, replay=None):
   local.write_json(run.config, {'checkpoint': {'keep': keep}})
-  checkpoint.save(
+  checkpoint_writer.save(
     run.checkpoints, updates, {'w': np.full(4, value)}, {'value': value}, keep, replay
   )
 

@@ -5,6 +5,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 
 ARRAYS = {
   'network/core/w:0': np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -15,7 +16,7 @@ META = {'counts': {'agent_steps': 10, 'wall_s': 1.5}, 'resumptions': 2}
 
 
 def save(folder, updates, arrays=None, meta=None, keep=3):
-  return checkpoint.save(
+  return checkpoint_writer.save(
     folder, updates, ARRAYS if arrays is None else arrays, META if meta is None else meta, keep
   )
 

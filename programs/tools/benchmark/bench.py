@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-import contextlib
+from collections.abc import Callable
 import dataclasses
 import json
 import os
@@ -15,16 +14,12 @@ from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
-from seed_acme import types
 from seed_acme.files import local
-from seed_acme.loggers import terminal
-from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
-from seed_acme.programs.front_end import stall
-from seed_acme.programs.front_end import summary
 from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
+from seed_acme.programs.tools.benchmark import measured_run
 from seed_acme.programs.tools.benchmark import window_means
 from seed_acme.programs.trial import specification
 from seed_acme.progress import timing
@@ -32,20 +27,9 @@ from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
 _POLL_S = 0.02
-_WATCH_S = 0.5  # between two looks at a run that is measured
-_START_S = 120.0  # longest wait for the first update
-# Longest time without progress after it. It is no stall if the machine is busy or an update takes
-# long, because the first update must come within this time, too. The notice that names a hanging
-# environment comes sooner, after 60 s (actor.step_timeout_s).
-_STILL_S = 120.0
 _ALONE_S = 1800.0  # longest measurement of the bound, which takes a minute or two
 _MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
 _LONGEST = 4  # the window is extended to this multiple of its length at most
-ENDLESS = 10**15  # agent steps: the benchmark ends the run itself
-
-
-class BenchFailed(types.UserError):
-  """The run failed, or its measurements would be misleading."""
 
 
 class _Reading(NamedTuple):
@@ -56,7 +40,7 @@ class _Reading(NamedTuple):
   actor_s: dict[str, float]
 
 
-class _Disagreement(BenchFailed):
+class _Disagreement(measured_run.BenchFailed):
   """Trained and acted steps do not agree within tolerance. A longer window may fix that."""
 
 
@@ -78,7 +62,7 @@ def bench(
   """
   config = dataclasses.replace(
     config,
-    total_steps=ENDLESS,
+    total_steps=measured_run.ENDLESS,
     max_wall_s=0.0,
     num_evaluation_environments=0,
     record_every=0,
@@ -89,12 +73,14 @@ def bench(
     tell(f'{config.name}: trying the environment')
     run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
-    with launched(run_dir, folder, launch) as launcher:
+    with measured_run.launched(run_dir, folder, launch) as launcher:
       account = cpu_account.CpuAccount(launcher.pid)
-      tell(f'{config.name}: starting the run, up to {_START_S:g} s until its first update')
-      wait_for_updates(config, run_dir, launcher)
+      tell(
+        f'{config.name}: starting the run, up to {measured_run.START_S:g} s until its first update'
+      )
+      measured_run.wait_for_updates(config, run_dir, launcher)
       tell(f'{config.name}: warming up for {warmup_seconds:g} s')
-      progress = Progress(config, run_dir, launcher)
+      progress = measured_run.Progress(config, run_dir, launcher)
       progress.watch(warmup_seconds)
       before = _read(config, run_dir, progress, account)
       for end in range(1, _LONGEST + 1):
@@ -120,106 +106,10 @@ def bench(
     return result
 
 
-@contextlib.contextmanager
-def launched(
-  run_dir: run_directory.RunDirectory, temporary: str, launch: str = launches.LOCAL_MP
-) -> Iterator[subprocess.Popen]:
-  """Starts the launcher of a run, yields it, and ends it afterwards."""
-  launcher = launcher_process.start(run_dir, [launch], temporary)
-  try:
-    yield launcher
-  finally:
-    launcher.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-      launcher.wait(20)
-    launcher_process.kill(launcher)
-    launcher.wait()
-
-
-def wait_for_updates(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  launcher: subprocess.Popen,
-) -> None:
-  """Waits for the first update, which takes long because everything has to start."""
-  give_up = time.monotonic() + _START_S
-  while not (status := lifecycle.read_status(run_dir)).get('updates'):
-    check_alive(run_dir, launcher)
-    if time.monotonic() > give_up:
-      raise BenchFailed(_no_update(config, status.get('unrolls_confirmed', 0)))
-    time.sleep(_POLL_S)
-
-
-def _no_update(config: config_lib.ExperimentConfig, num_inserted: int) -> str:
-  """Explains why a run that is still alive has made no update yet."""
-  agent = config.agent
-  least = agent.replay_spec().min_size
-  if num_inserted < least:
-    return (
-      f'no update within {_START_S:g} s: the first one needs {least:,} '
-      f'unrolls of {agent.unroll_length} steps in the memory, and {num_inserted:,} are '
-      'there: lower --config.agent.replay_min_size'
-    )
-  return (
-    f'no update within {_START_S:g} s: run the same configuration with seed-acme train and '
-    'look at its logs'
-  )
-
-
-def check_alive(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:
-  """Raises `BenchFailed` with the reason if the run has ended."""
-  if launcher.poll() is not None:
-    failure = processes.read_failure(run_dir)
-    raise BenchFailed(f'the run ended: {failure["message"] if failure else "no reason given"}')
-
-
-class Progress:
-  """The status of a run that has made its first update, as long as it makes progress."""
-
-  def __init__(
-    self,
-    config: config_lib.ExperimentConfig,
-    run_dir: run_directory.RunDirectory,
-    launcher: subprocess.Popen,
-    pause_s: float = 0.0,
-  ):
-    """pause_s: how much longer than usual a healthy run may make no progress."""
-    # `stall_s` may be 0 or short, because for training it only changes the line that is shown.
-    learner = config.learner
-    self._limit_s = pause_s + max(_STILL_S, learner.stall_s, 2 * learner.log_period_s)
-    self._stall = stall.Stall(self._limit_s)
-    self._run_dir, self._launcher = run_dir, launcher
-
-  def watch(self, seconds: float) -> None:
-    """Waits; `BenchFailed` as `status`."""
-    end_s = time.monotonic() + seconds
-    while (left_s := end_s - time.monotonic()) > 0:
-      self.status()
-      time.sleep(min(left_s, _WATCH_S))
-
-  def status(self) -> dict[str, Any]:
-    """Returns the status; `BenchFailed` with the reason if the run has ended or stands still."""
-    check_alive(self._run_dir, self._launcher)
-    status = summary.read_progress(self._run_dir, earlier_s=None)
-    if self._stall.look(status):
-      raise BenchFailed(self._describe(status))
-    return status
-
-  def _describe(self, status: dict[str, Any]) -> str:
-    waits_for = f'waiting for {status["waits_for"]}' if status.get('waits_for') else ''
-    notices = summary.Notices(self._run_dir).new()
-    reasons = (status['phase'] or waits_for, f'its last notice: {notices[-1]}' if notices else '')
-    return (
-      f'the run has made no progress for {terminal.duration(self._limit_s)}'
-      f'{"".join(f"; {reason}" for reason in reasons if reason)}; run the same configuration with '
-      'seed-acme train and look at its logs'
-    )
-
-
 def _read(
   config: config_lib.ExperimentConfig,
   run_dir: run_directory.RunDirectory,
-  progress: Progress,
+  progress: measured_run.Progress,
   account: cpu_account.CpuAccount,
 ) -> _Reading:
   """Takes a snapshot of the run at the moment that a new status appears."""
@@ -343,9 +233,13 @@ def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any])
       timeout=_ALONE_S,
     )
   except subprocess.TimeoutExpired:
-    raise BenchFailed(f'the bound took over {_ALONE_S:g} s; --no_bounds leaves it out') from None
+    raise measured_run.BenchFailed(
+      f'the bound took over {_ALONE_S:g} s; --no_bounds leaves it out'
+    ) from None
   if measured.returncode:
     lines = measured.stderr.strip().splitlines()
     reason = lines[-1] if lines else processes.describe_exit(measured.returncode)
-    raise BenchFailed(f'the bound could not be measured: {reason}; --no_bounds leaves it out')
+    raise measured_run.BenchFailed(
+      f'the bound could not be measured: {reason}; --no_bounds leaves it out'
+    )
   return json.loads(measured.stdout)

@@ -17,7 +17,7 @@ from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.system import processes
-from seed_acme.programs.tools.benchmark import bench
+from seed_acme.programs.tools.benchmark import measured_run
 from seed_acme.programs.trial import specification
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -45,14 +45,14 @@ def soak(
   It logs, evaluates and saves as `train` does, because these could leak memory, too.
   report: called with a line of text every ten seconds.
   """
-  config = dataclasses.replace(config, total_steps=bench.ENDLESS, max_wall_s=0.0)
+  config = dataclasses.replace(config, total_steps=measured_run.ENDLESS, max_wall_s=0.0)
   with tempfile.TemporaryDirectory(prefix='seed_acme_soak_') as folder:
     report(f'starting {config.name}')
     run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
-    with bench.launched(run_dir, folder) as launcher:
-      bench.wait_for_updates(config, run_dir, launcher)
-      progress = bench.Progress(config, run_dir, launcher, _pause_s(config, run_dir))
+    with measured_run.launched(run_dir, folder) as launcher:
+      measured_run.wait_for_updates(config, run_dir, launcher)
+      progress = measured_run.Progress(config, run_dir, launcher, _pause_s(config, run_dir))
       samples = _watch(progress, launcher.pid, num_steps, report)
   return record(config.name, samples)
 
@@ -68,7 +68,7 @@ def _pause_s(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDire
 
 
 def _watch(
-  progress: bench.Progress, launcher_pid: int, num_steps: int, report: Callable[[str], None]
+  progress: measured_run.Progress, launcher_pid: int, num_steps: int, report: Callable[[str], None]
 ) -> list[Sample]:
   """Takes a sample with each status that the learner writes."""
   samples = []
@@ -84,7 +84,9 @@ def _watch(
   return samples
 
 
-def _samples(progress: bench.Progress, launcher_pid: int, num_steps: int) -> Iterator[Sample]:
+def _samples(
+  progress: measured_run.Progress, launcher_pid: int, num_steps: int
+) -> Iterator[Sample]:
   tree = _ProcessTree(launcher_pid)
   steps: int | None = None
   while steps is None or steps < num_steps:
@@ -121,7 +123,7 @@ class _ProcessTree:
 
 
 def record(name: str, samples: Sequence[Sample]) -> dict[str, Any]:
-  """Returns the record of `soak`. Raises `bench.BenchFailed` if samples are too few for a slope."""
+  """Returns the record of `soak`. Raises `BenchFailed` if samples are too few for a slope."""
   since = int(_WARMUP * samples[-1].steps)
   names = dict.fromkeys(process for sample in samples for process in sample.resident_mb)
   grown = {process: slope(samples, process, since) for process in names}
@@ -143,7 +145,7 @@ def record(name: str, samples: Sequence[Sample]) -> dict[str, Any]:
 def _of_learner(grown: Mapping[str, float | None], samples: Sequence[Sample]) -> float:
   learner = grown.get(_LEARNER)
   if learner is None:
-    raise bench.BenchFailed(
+    raise measured_run.BenchFailed(
       f'the learner was seen too rarely within {samples[-1].steps:,} steps to tell whether its '
       'memory grows: choose more (--soak_steps)'
     )

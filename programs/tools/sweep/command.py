@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 import contextlib
 import dataclasses
-import json
 import os
 import pathlib
 import shlex
@@ -27,9 +26,11 @@ from seed_acme.programs.command_line import own_name
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.sweep import figures as sweep_figures
 from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import output as sweep_output
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
 from seed_acme.programs.tools.sweep import runs as sweep_runs
+from seed_acme.programs.tools.sweep import saved_plan
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.programs.tools.sweep import search as sweep_search
 from seed_acme.programs.tools.sweep import search_space
@@ -42,8 +43,6 @@ from seed_acme.storage import trust as trust_lib
 
 ROOT = os.path.join(run_directory.ROOT, 'sweeps')
 _LOCK_FILE = '.lock'
-_MAX_LISTED = 20  # combinations, and failures, to list
-_MAX_REASON = 200  # characters
 _FIGURES_SHARE = 0.05  # share of the time that drawing may take while runs are under way
 _SINGLE_PROCESS = 'single_process'
 
@@ -84,7 +83,7 @@ class SweepArguments:
 def _saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
   """Returns the plan in the folder that `--out` names; None if there is no sweep."""
   path = pathlib.Path(out).absolute()
-  return sweep_plan.load(path, trust) if out and (path / sweep_plan.FILE).is_file() else None
+  return saved_plan.load(path, trust) if out and (path / saved_plan.FILE).is_file() else None
 
 
 def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
@@ -106,7 +105,7 @@ def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
     return 0
   jobs = _jobs(arguments, plan)
   with _folder(arguments.out, plan) as out:
-    sweep_plan.save(plan, out)
+    saved_plan.save(plan, out)
     resume = shlex.join([own_name.command('seed-acme'), 'sweep', f'--out={os.path.relpath(out)}'])
     return _run(plan, out, arguments, jobs, resume)
 
@@ -114,7 +113,7 @@ def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
 def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:
   results = sweep_results.read(plan, pathlib.Path(arguments.out).absolute(), {})
   _write(results)
-  _show(results, arguments.json)
+  sweep_output.print_results(results, arguments.json)
 
 
 def _plan(
@@ -223,7 +222,7 @@ def _make_own(path: pathlib.Path, out: str) -> None:
     raise types.UserError(
       f'cannot use --out={out}: {error.strerror}; give a folder that can be written'
     ) from None
-  if foreign and not (path / sweep_plan.FILE).is_file():
+  if foreign and not (path / saved_plan.FILE).is_file():
     raise types.UserError(
       f'--out={out} holds files that belong to no sweep '
       f'({", ".join(foreign[:3])}): choose an empty or a new folder'
@@ -244,7 +243,7 @@ def _run(
     runs: sweep_runs.Runs = sweep_runs.Grid(plan.runs(out))
     now: Callable[[], sweep_plan.Plan] = lambda: plan
   else:
-    search = sweep_search.Search(plan, out, lambda drawn: sweep_plan.save(drawn, out))
+    search = sweep_search.Search(plan, out, lambda drawn: saved_plan.save(drawn, out))
     runs, now = search, lambda: search.plan
   scheduler = sweep_schedule.Scheduler(
     runs,
@@ -255,53 +254,18 @@ def _run(
     after_run=_writer(now, out),
   )
   if not arguments.json:
-    heading = _heading(plan, out, runs) if plan.search is None else _search_heading(plan, out, runs)
+    heading = sweep_output.heading(plan, out, runs)
     print(f'{heading}; {jobs} at a time (--jobs)\nResume: {resume}', flush=True)
   scheduler.run()
   results = sweep_results.read(now(), out, scheduler.failures)
   _write(results)
-  _show(results, arguments.json)
-  _tell_failures(results)
+  sweep_output.print_results(results, arguments.json)
+  sweep_output.print_failures(results)
   if not arguments.json and scheduler.num_left:
     print(f'Resume: {resume}')
   if scheduler.failures:  # also after a stop, because a run may have lost progress
     return processes.FAILURE_EXIT
   return 0 if scheduler.stop_signal is None else 128 + scheduler.stop_signal
-
-
-def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: sweep_runs.Runs) -> str:
-  names = plan.names()
-  labels = [sweep_plan.label(c.settings, names) for c in plan.combinations]
-  listed = [f'  {label}\n' for label in labels[:_MAX_LISTED]]
-  if len(labels) > _MAX_LISTED:
-    listed.append(f'  and {len(labels) - _MAX_LISTED} more\n')
-  already = f', {runs.num_over()} of them finished' if runs.num_over() else ''
-  return (
-    f'Sweep: {os.path.relpath(out)}\n{"".join(listed)}'
-    f'{_count(len(labels), "combination")} x {_seeds(plan)} = '
-    f'{_count(runs.num_in_all(), "run")}{already}'
-  )
-
-
-def _search_heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: sweep_runs.Runs) -> str:
-  assert plan.search
-  listed = ''.join(
-    f'  {search_space.text({field: domain})}\n' for field, domain in plan.search.space.items()
-  )
-  already = f', {_count(runs.num_over(), "run")} of them over' if runs.num_over() else ''
-  return (
-    f'Search: {os.path.relpath(out)}\n{listed}'
-    f'{_count(plan.search.num_trials, "trial")} x {_seeds(plan)}{already}'
-  )
-
-
-def _seeds(plan: sweep_plan.Plan) -> str:
-  first, last = plan.base.seed, plan.base.seed + plan.num_seeds - 1
-  return _count(plan.num_seeds, 'seed') + (f' ({first} to {last})' if last > first else '')
-
-
-def _count(number: int, what: str) -> str:
-  return f'{number:,} {what}{"" if number == 1 else "s"}'
 
 
 def _writer(
@@ -329,40 +293,3 @@ def _writer(
 def _write(results: sweep_results.Results) -> None:
   sweep_results.write_tables(results)
   sweep_figures.write(results, lambda text: print(text, file=sys.stderr, flush=True))
-
-
-def _show(results: sweep_results.Results, as_json: bool) -> None:
-  if as_json:
-    runs, table = sweep_results.count(results), sweep_results.records(results)
-    print(json.dumps({'out': str(results.out), 'runs': runs, 'table': table}))
-    return
-  print(f'{sweep_results.describe_count(results)}:')
-  print(sweep_results.text_table(results, _MAX_LISTED))
-  written = [
-    name
-    for name in (
-      sweep_results.TABLE_TEXT,
-      sweep_results.TABLE,
-      sweep_results.RUNS,
-      sweep_results.CURVES,
-      sweep_results.SETTINGS,
-    )
-    if (results.out / name).exists()
-  ]
-  print(f'Written to {os.path.relpath(results.out)}: {", ".join(written)}')
-
-
-def _tell_failures(results: sweep_results.Results) -> None:
-  failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
-  if failed:
-    sys.stdout.flush()
-    names = results.plan.names()
-    print(f'error: {len(failed)} of {_count(len(results.runs), "run")} failed', file=sys.stderr)
-    for run, state in failed[:_MAX_LISTED]:
-      reason = ' '.join(state.message.split())[:_MAX_REASON]
-      log = os.path.relpath(sweep_schedule.log_path(run))
-      print(
-        f'  {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: {reason} '
-        f'(log: {log})',
-        file=sys.stderr,
-      )

@@ -18,6 +18,7 @@ from seed_acme.programs.pictures import drawing
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.tools.reports import sweep_plot
 from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import labels as sweep_labels
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
 from seed_acme.programs.tools.sweep import search_space
@@ -75,7 +76,7 @@ def _groups(results: sweep_results.Results) -> list[sweep_plot.Group]:
 
 
 def _label(row: sweep_results.Row, names: dict[str, str]) -> str:
-  label = sweep_plan.label(row.combination.settings, names)
+  label = sweep_labels.label(row.combination.settings, names)
   if not row.returns.size:
     return label
   interval = confidence_intervals.of_mean(row.returns)

@@ -10,7 +10,7 @@ Every value is parsed like that override.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import json
 import pathlib
@@ -80,6 +80,15 @@ def replace(config: Any, name: str, value: Any) -> Any:
   return dataclasses.replace(
     config, **{head: replace(getattr(config, head), rest, value) if rest else value}
   )
+
+
+def replace_all(
+  config: config_lib.ExperimentConfig, settings: Mapping[str, Any]
+) -> config_lib.ExperimentConfig:
+  """Returns the configuration with these values. settings: by dotted name of the field."""
+  for field, value in settings.items():
+    config = replace(config, field, value)
+  return config
 
 
 def text(value: Any) -> str:

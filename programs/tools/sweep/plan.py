@@ -15,30 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import dataclasses
-import hashlib
 import itertools
 import json
 import math
 import pathlib
-import re
 from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
-from seed_acme.files import local
 from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import labels as sweep_labels
 from seed_acme.programs.tools.sweep import search_space
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.storage import trust as trust_lib
 
-FILE = 'sweep.json'
-_FORMAT = 1
 _MAX_RUNS = 10_000  # more is probably a typing error: each takes seconds
-_MAX_SLUG = 100  # characters; file systems allow 255 bytes
-_NO_SETTINGS = 'base'  # slug and label of the only combination of a sweep without a grid
 
 
 class Combination(NamedTuple):
@@ -114,7 +107,7 @@ class Plan:
 
   def names(self) -> dict[str, str]:
     """Returns the names of these fields in tables and figures."""
-    return short_names(self.fields(), self.base)
+    return sweep_labels.short_names(self.fields(), self.base)
 
 
 def make(
@@ -136,13 +129,14 @@ def make(
     )
   chosen: dict[str, tuple[dict[str, Any], config_lib.ExperimentConfig]] = {}
   for settings in _settings(products):
-    config = _with(settings, base)
+    config = sweep_grid.replace_all(base, settings)
     known = chosen.get(_key(config), ({}, config))[0]
     chosen[_key(config)] = ({**known, **settings}, config)
   slugs = {
-    _key(_with(old.settings, base)): old.slug for old in (saved.combinations if saved else ())
+    _key(sweep_grid.replace_all(base, old.settings)): old.slug
+    for old in (saved.combinations if saved else ())
   }
-  _add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()}, base)
+  sweep_labels.add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()}, base)
   plan = Plan(
     base,
     tuple(Combination(slugs[key], settings, config) for key, (settings, config) in chosen.items()),
@@ -185,94 +179,21 @@ def examples(plan: Plan) -> list[Combination]:
   for field, domain in (plan.search.space if plan.search else {}).items():
     for value in search_space.extremes(domain):
       settings = {field: value}
-      found.append(Combination('', settings, _with(settings, plan.base)))
+      found.append(Combination('', settings, sweep_grid.replace_all(plan.base, settings)))
   return found
 
 
 def with_combination(plan: Plan, settings: dict[str, Any]) -> tuple[Plan, Combination]:
   """Returns the plan with one more combination, and that; an equal one that exists is returned."""
-  config = _with(settings, plan.base)
+  config = sweep_grid.replace_all(plan.base, settings)
   key = _key(config)
   for combination in plan.combinations:
     if _key(combination.config) == key:
       return plan, combination
   slugs = {_key(old.config): old.slug for old in plan.combinations}
-  _add_slugs(slugs, {key: settings}, plan.base)
+  sweep_labels.add_slugs(slugs, {key: settings}, plan.base)
   added = Combination(slugs[key], settings, config)
   return dataclasses.replace(plan, combinations=(*plan.combinations, added)), added
-
-
-def save(plan: Plan, out: pathlib.Path) -> None:
-  """Writes the plan into the folder of the sweep, atomically."""
-  record: dict[str, Any] = {
-    'format': _FORMAT,
-    'num_seeds': plan.num_seeds,
-    'config': saved_config.to_json(plan.base),
-    'combinations': [
-      {'slug': combination.slug, 'settings': saved_config.to_json(combination.settings)}
-      for combination in plan.combinations
-    ],
-  }
-  if plan.search is not None:
-    space = search_space.to_json(plan.search.space)
-    record['search'] = {'num_trials': plan.search.num_trials, 'space': space}
-  local.write_json(out / FILE, record)
-
-
-def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> Plan:
-  """Reads the plan of a folder; raises `UserError` if it is damaged or names untrusted code."""
-  path = out / FILE
-  record = local.read_json(path)
-  try:
-    if record['format'] != _FORMAT:
-      raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')
-    trust_lib.require(record['config'], str(path), trust)
-    for saved in [*(one['settings'] for one in record['combinations']), record.get('search')]:
-      trust_lib.require(saved, str(path), trust)
-    return _from_record(record)
-  except types.UserError as error:
-    raise types.UserError(f'{path}: {error}') from None
-  except (KeyError, TypeError, ValueError, AttributeError) as error:
-    raise types.UserError(
-      f'{path} is damaged ({type(error).__name__}: {error}): restore it, or choose another --out'
-    ) from None
-
-
-def _from_record(record: Any) -> Plan:
-  base = saved_config.from_json(record['config'])
-  combinations = []
-  for saved in record['combinations']:
-    settings = saved_config.from_json(saved['settings'])
-    combinations.append(Combination(saved['slug'], settings, _with(settings, base)))
-  search = None
-  if 'search' in record:
-    space = search_space.from_json(record['search']['space'])
-    search = Search(space, int(record['search']['num_trials']))
-  return Plan(base, tuple(combinations), int(record['num_seeds']), search)
-
-
-def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
-  """Returns the shortest suffix of each dotted name that no other field of the configuration
-  shares, such as `learning_rate`, but `entropy.weight`."""
-  known = sweep_grid.field_names(base)
-  return {field: _short_name(field, known) for field in fields}
-
-
-def _short_name(field: str, known: Sequence[str]) -> str:
-  parts = field.split('.')
-  for i in reversed(range(1, len(parts))):
-    name = '.'.join(parts[i:])
-    if sum(other == name or other.endswith(f'.{name}') for other in known) < 2:
-      return name
-  return field
-
-
-def label(settings: dict[str, Any], names: dict[str, str]) -> str:
-  """Returns a label such as `learning_rate=0.001, lambda_=0.9`. names: by field."""
-  return (
-    ', '.join(f'{names[field]}={sweep_grid.text(value)}' for field, value in settings.items())
-    or _NO_SETTINGS
-  )
 
 
 def _settings(products: Sequence[sweep_grid.Product]) -> Iterable[dict[str, Any]]:
@@ -283,36 +204,6 @@ def _settings(products: Sequence[sweep_grid.Product]) -> Iterable[dict[str, Any]
 
 def _key(config: config_lib.ExperimentConfig) -> str:
   return json.dumps(saved_config.to_json(config), sort_keys=True)
-
-
-def _with(
-  settings: dict[str, Any], config: config_lib.ExperimentConfig
-) -> config_lib.ExperimentConfig:
-  for field, value in settings.items():
-    config = sweep_grid.replace(config, field, value)
-  return config
-
-
-def _add_slugs(
-  slugs: dict[str, str], settings: dict[str, dict[str, Any]], base: config_lib.ExperimentConfig
-) -> None:
-  """Adds a folder name for each key that has none. slugs, settings: by key of the configuration."""
-  names = short_names(dict.fromkeys(field for one in settings.values() for field in one), base)
-  fresh = {key: _slug(one, names) for key, one in settings.items() if key not in slugs}
-  wanted = [*slugs.values(), *fresh.values()]
-  for key, slug in fresh.items():
-    if wanted.count(slug) > 1 or len(slug) > _MAX_SLUG:
-      digest = hashlib.sha256(label(settings[key], names).encode()).hexdigest()[:8]
-      slug = f'{slug[: _MAX_SLUG - len(digest) - 1]}-{digest}'
-    slugs[key] = slug
-
-
-def _slug(settings: dict[str, Any], names: dict[str, str]) -> str:
-  parts = []
-  for field, value in settings.items():
-    shown = re.sub(r'[^\w.+-]+', '-', sweep_grid.text(value).strip('[]'))
-    parts.append(f'{names[field]}={shown or "empty"}')
-  return ','.join(parts) or _NO_SETTINGS
 
 
 def _validate(plan: Plan) -> None:
@@ -326,7 +217,7 @@ def _validate(plan: Plan) -> None:
         environments.check(combination.config)
         checked.append(place)
     except types.UserError as error:
-      where = f'{label(combination.settings, names)}: ' if combination.settings else ''
+      where = f'{sweep_labels.label(combination.settings, names)}: ' if combination.settings else ''
       raise types.UserError(f'{where}{error}') from None
 
 
@@ -378,7 +269,7 @@ def _check_none_lost(plan: Plan, saved: Plan) -> None:
   slugs = {combination.slug for combination in plan.combinations}
   lost = [combination for combination in saved.combinations if combination.slug not in slugs]
   if lost:
-    shown = label(lost[0].settings, saved.names())
+    shown = sweep_labels.label(lost[0].settings, saved.names())
     raise types.UserError(
       f'the sweep in --out has combinations that this grid lacks ({len(lost)}, such as {shown}): '
       'add their values to --grid, or choose another --out'

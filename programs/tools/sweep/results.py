@@ -15,6 +15,7 @@ from seed_acme.files import local
 from seed_acme.loggers import terminal
 from seed_acme.programs.pictures import confidence_intervals
 from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import labels as sweep_labels
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import state as sweep_state
 
@@ -277,7 +278,7 @@ def _page(results: Results) -> str:
 def _failures(results: Results) -> list[str]:
   names = results.plan.names()
   return [
-    f'- {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: '
+    f'- {sweep_labels.label(run.combination.settings, names)} seed {run.seed}: '
     f'{" ".join(state.message.split())}'
     for run, state in results.runs
     if state.status == sweep_state.FAILED

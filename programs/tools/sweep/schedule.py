@@ -16,6 +16,7 @@ from seed_acme.loggers import terminal
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.system import streams
+from seed_acme.programs.tools.sweep import labels as sweep_labels
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import runs as sweep_runs
 from seed_acme.programs.tools.sweep import state as sweep_state
@@ -186,7 +187,7 @@ class Scheduler:
     self._say(f'Failed {self._name(run)}: {reason}')
 
   def _name(self, run: sweep_plan.Run) -> str:
-    return f'{sweep_plan.label(run.combination.settings, self._names)} seed {run.seed}'
+    return f'{sweep_labels.label(run.combination.settings, self._names)} seed {run.seed}'
 
   def _status(self) -> dict[str, Any]:
     for child in self._running:

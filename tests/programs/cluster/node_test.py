@@ -92,6 +92,18 @@ def _expect_takeover(until, learner, actor):
   return first, second
 
 
+def _expect_kill(until, learner, actor, port):
+  """Kills the learner, for which the actor does not wait for long."""
+  learner.process.kill()
+  until(lambda: learner.nodes() == [], 'the end of its processes')
+  assert actor.wait() == 1
+  assert _last_line(actor) == (
+    f'error: no inference server at localhost:{port} for 1 s '
+    '(actor.connect_timeout_s): Connection refused'
+  )
+  assert 'Traceback' not in actor.stderr
+
+
 def _expect_end_again(learner, steps, train, actor):
   """Starts all nodes of a run that is over, as after a preemption that left only the summary and
   the plot to do; returns what was started, the learner first."""
@@ -110,8 +122,14 @@ def _expect_end_again(learner, steps, train, actor):
   return started
 
 
-def _expect_no_token(learner, runs):
-  """Looks into everything that the nodes have written."""
+def _expect_end_by_hand(cluster):
+  by_hand = cluster.start_without('train', '--run_dir=run', '--trust_run_dir')
+  assert by_hand.wait() == 2 and 'raise --config.total_steps' in by_hand.stderr
+
+
+def _expect_nothing_left(learner, runs):
+  """No process is left, and no token is in what the nodes have written."""
+  assert all(run.nodes() == [] for run in runs)
   written = [text for run in runs for text in (run.stdout, run.stderr)]
   written += [learner.run_dir.config.read_text(), learner.run_dir.status.read_text()]
   assert not any(clusters.TOKEN in text for text in written)
@@ -145,14 +163,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   learner.wait_for_updates(5, since=learner.status()['updates'])
   newest = lambda: int(checkpoint.newest(learner.run_dir.checkpoints).name)
   until(newest, 'a checkpoint with updates')
-  learner.process.kill()
-  until(lambda: learner.nodes() == [], 'the end of its processes')
-  assert second.wait() == 1
-  assert _last_line(second) == (
-    f'error: no inference server at localhost:{cluster.port} for 1 s '
-    '(actor.connect_timeout_s): Connection refused'
-  )
-  assert 'Traceback' not in second.stderr
+  _expect_kill(until, learner, second, cluster.port)
 
   updates, killed, learner = newest(), learner, train(10**9)
   until(lambda: newest() > updates or learner.check_runs(), 'a checkpoint with more updates')
@@ -191,12 +202,9 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
     assert f'environments {8 * (index % 2)} ... {8 * (index % 2) + 7} for the learner' in run.stderr
     assert _last_line(run) == f'actor/{index % 2}: the run is over'
     assert 'Traceback' not in run.stderr
-  by_hand = cluster.start_without('train', '--run_dir=run', '--trust_run_dir')
-  assert by_hand.wait() == 2 and 'raise --config.total_steps' in by_hand.stderr
-
+  _expect_end_by_hand(cluster)
   runs = (early, stays, first, second, killed, memory, learner, here, away, again, *told)
-  assert all(run.nodes() == [] for run in runs)
-  _expect_no_token(learner, runs)
+  _expect_nothing_left(learner, runs)
 
 
 def test_wrong_input_is_one_line_and_nothing_is_made(make_cluster, monkeypatch, capsys):

@@ -11,6 +11,7 @@ from seed_acme.files import local
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import lease
 from seed_acme.storage import run_directory
 
@@ -33,7 +34,7 @@ def _end(tmp_path, monkeypatch):
       run_directory.create(run.path)
       local.write_json(run.config, {'environment': {'id': id}})
       if saves:
-        checkpoint.save(run.checkpoints, 7, {'w': np.ones(2)}, {'value': 1}, keep=1)
+        checkpoint_writer.save(run.checkpoints, 7, {'w': np.ones(2)}, {'value': 1}, keep=1)
       body()
 
   yield end
@@ -100,7 +101,7 @@ def test_a_start_that_failed_leaves_nothing(end, tmp_path, capsys, monkeypatch):
 
   def start(mirror):
     run = run_directory.create(tmp_path / next(tmp_path.iterdir()) / 'run')
-    checkpoint.save(run.checkpoints, 7, {'w': np.ones(2)}, {}, keep=1)
+    checkpoint_writer.save(run.checkpoints, 7, {'w': np.ones(2)}, {}, keep=1)
     raise bucket.BucketError('cannot read file:///bucket/run')
 
   monkeypatch.setattr(bucket_copy.Mirror, 'start', start)

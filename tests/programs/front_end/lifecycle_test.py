@@ -11,7 +11,7 @@ from seed_acme.files import local
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 
 
@@ -40,7 +40,7 @@ def test_an_orderly_end_is_one_after_which_nothing_is_lost(
 ):
   run = run_directory.create(tmp_path / 'run')
   counts = {'updates': 7, 'agent_steps': 70}
-  checkpoint.save(run.checkpoints, 7, {'w': np.zeros(2)}, {'counts': counts}, keep=1)
+  checkpoint_writer.save(run.checkpoints, 7, {'w': np.zeros(2)}, {'counts': counts}, keep=1)
   local.write_json(run.status, {'updates': status_updates, 'agent_steps': 70, 'status': 'running'})
   outcome = lifecycle._conclude(registry.load('catch_vtrace'), run, attempt, code, None, print)
   assert (outcome.exit_code, outcome.summary['status']) == (exit_code, status)

@@ -19,6 +19,7 @@ from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -37,7 +38,7 @@ def _make(path, config, steps=_STEPS, wall_s=10.0):
   counts = counting.Counts(
     agent_steps=steps, frames=steps, updates=7, episodes=90, trained_steps=steps, wall_s=wall_s
   )
-  checkpoint.save(
+  checkpoint_writer.save(
     run.checkpoints, 7, {'w': np.zeros(2)}, {'counts': counts._asdict(), 'resumptions': 0}, keep=3
   )
   csv = csv_file.CsvLogger(run.metrics)

@@ -11,7 +11,7 @@ from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import train_command
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 
 
@@ -50,7 +50,7 @@ def test_it_offers_to_go_on_only_where_there_is_a_checkpoint(tmp_path, capsys, s
   words = ('Evaluate: ', 'Extend: ' if status == 'finished' else 'Resume: ')
   out = _printed(capsys, run, status=status)
   assert not any(word in out for word in ('Evaluate: ', 'Extend: ', 'Resume: '))
-  checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  checkpoint_writer.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
   out = _printed(capsys, run, status=status)
   assert all(word in out for word in words)
   assert '--launch' not in out
@@ -59,7 +59,7 @@ def test_it_offers_to_go_on_only_where_there_is_a_checkpoint(tmp_path, capsys, s
 
 def test_what_is_lost_stands_before_the_way_to_go_on(tmp_path, capsys):
   run = run_directory.create(tmp_path)
-  checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  checkpoint_writer.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
   lines = _printed(
     capsys, run, status='stopped', saved_updates=0, lost_updates=1_234, lost_agent_steps=9
   ).splitlines()
@@ -88,7 +88,7 @@ def test_a_run_is_extended_by_the_budget_that_it_used_up(
 
 def test_the_commands_at_the_end_can_be_given_to_a_shell(tmp_path, capsys):
   run = run_directory.create(tmp_path / "a user's run (ü)")
-  checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  checkpoint_writer.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
   commands = {}
   for status in ('finished', 'stopped'):
     for line in _printed(capsys, run, 'auto', status=status).splitlines():

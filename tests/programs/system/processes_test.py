@@ -12,7 +12,7 @@ from seed_acme import types
 from seed_acme.files import local
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 
 
@@ -77,10 +77,10 @@ def _is_held(run):
 
 
 def test_a_full_disk_is_named_with_what_is_kept_and_how_to_go_on(run, monkeypatch, capfd):
-  saved = checkpoint.save(run.checkpoints, 12, {}, {}, keep=1)
+  saved = checkpoint_writer.save(run.checkpoints, 12, {}, {}, keep=1)
   _fill(monkeypatch, lambda: _is_held(run))  # only the reserve has room
   with pytest.raises(OSError, match='No space') as full:
-    checkpoint.save(run.checkpoints, 13, {}, {}, keep=1)
+    checkpoint_writer.save(run.checkpoints, 13, {}, {}, keep=1)
   assert _fail(run, full.value) == 1
   message = processes.read_failure(run)['message']
   assert f'the disk of {run.path} is full' in message and ' MB free)' in message

@@ -2,20 +2,16 @@
 
 import contextlib
 import dataclasses
-import itertools
 import json
-import os
-import threading
 import types as python_types
 
 import pytest
 
 from seed_acme.configs import registry
-from seed_acme.files import local
 from seed_acme.programs import cli
 from seed_acme.programs.tools.benchmark import bench
 from seed_acme.programs.tools.benchmark import description
-from seed_acme.programs.tools.benchmark import soak
+from seed_acme.programs.tools.benchmark import measured_run
 from seed_acme.programs.tools.planning import costs as planning_costs
 from seed_acme.storage import run_directory
 
@@ -86,23 +82,6 @@ def test_the_bound_is_below_the_measured_cost(result):
   assert 'steps per CPU-second' in description.describe(result)
 
 
-@pytest.mark.parametrize(
-  'name, inserted, words',
-  [
-    ('atari_r2d2', 1234, r'needs 5,000 unrolls of 80 steps.* 1,234 are there.*replay_min_size'),
-    ('atari_r2d2', 5000, 'look at its logs'),
-    ('catch_vtrace', 3, 'look at its logs'),
-  ],
-)
-def test_a_run_that_learns_nothing_is_told_why(tmp_path, monkeypatch, name, inserted, words):
-  monkeypatch.setattr(bench, '_START_S', -1.0)
-  monkeypatch.setattr(bench, 'check_alive', lambda *_: None)
-  run = run_directory.create(tmp_path / 'run')
-  local.write_json(run.status, {'updates': 0, 'unrolls_confirmed': inserted})
-  with pytest.raises(bench.BenchFailed, match=words):
-    bench.wait_for_updates(registry.load(name), run, launcher=None)
-
-
 @pytest.mark.processes
 @pytest.mark.timeout(300)
 def test_a_plan_can_be_made_from_the_record(result):
@@ -157,7 +136,7 @@ def test_rows_that_were_not_trained_once_are_refused(inserted, acted, is_refused
   before = _reading(config, 0, 0, 0)
   after = _reading(config, 64000, inserted, acted)
   if is_refused:
-    with pytest.raises(bench.BenchFailed, match='within 2%'):
+    with pytest.raises(measured_run.BenchFailed, match='within 2%'):
       bench._result(config, before, after)
   else:
     assert bench._result(config, before, after)['agent_steps'] == 64000
@@ -218,16 +197,16 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   readings = iter([_reading(config, 0, 0, 0), *ends, _reading(config, 64000, 3200, 64000)])
   watched, launcher = [], python_types.SimpleNamespace(pid=1)
   monkeypatch.setattr(bench, '_read', lambda *_: next(readings))
-  monkeypatch.setattr(bench, 'launched', lambda *_: contextlib.nullcontext(launcher))
-  monkeypatch.setattr(bench, 'wait_for_updates', lambda *_: None)
+  monkeypatch.setattr(measured_run, 'launched', lambda *_: contextlib.nullcontext(launcher))
+  monkeypatch.setattr(measured_run, 'wait_for_updates', lambda *_: None)
   monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
-  monkeypatch.setattr(bench.Progress, 'watch', lambda _, seconds: watched.append(seconds))
+  monkeypatch.setattr(measured_run.Progress, 'watch', lambda _, seconds: watched.append(seconds))
   told = []
   run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False, tell=told.append)
   if is_enough:
     assert run()['window_asked_s'] == 5.0
   else:
-    with pytest.raises(bench.BenchFailed, match='choose a longer window'):
+    with pytest.raises(measured_run.BenchFailed, match='choose a longer window'):
       run()
   assert watched == [0.0] + [5.0] * min(num_too_short + 1, 4)
   first = 'catch_vtrace: measuring for 5 s'
@@ -236,96 +215,6 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
     first,
     *[f'{first} more, because a longer window is needed'] * min(num_too_short, 3),
   ]
-
-
-@pytest.fixture(name='stalled')
-def _stalled(tmp_path, monkeypatch):
-  """A run whose processes live and whose status stays as it is; its launcher's `ended` tells when
-  it is told to end."""
-  run = run_directory.create(tmp_path / 'run')
-  ended = []
-  launcher = python_types.SimpleNamespace(
-    pid=os.getpid(), poll=lambda: None, terminate=lambda: ended.append(True), wait=lambda *_: 0
-  )
-  monkeypatch.setattr(bench.lifecycle, 'prepare', lambda *_: run)
-  monkeypatch.setattr(bench.launcher_process, 'start', lambda *_: launcher)
-  monkeypatch.setattr(bench.launcher_process, 'kill', lambda _: None)
-  monkeypatch.setattr(bench, '_STILL_S', 0.05)
-  return python_types.SimpleNamespace(run=run, ended=ended)
-
-
-def _without_limits():
-  config = registry.load('catch_vtrace')
-  return dataclasses.replace(
-    config,
-    learner=dataclasses.replace(config.learner, stall_s=0.0, log_period_s=0.0),
-    actor=dataclasses.replace(config.actor, step_timeout_s=0.0, reset_timeout_s=0.0),
-  )
-
-
-@pytest.mark.parametrize(
-  'measure',
-  [
-    lambda: bench.bench(_without_limits(), 0.01, 0.0, measures_bounds=False),
-    lambda: soak.soak(_without_limits(), 1000, lambda line: None),
-  ],
-)
-@pytest.mark.parametrize(
-  'waits_for, phase, notice, words',
-  [
-    ('', '', '', r'no progress for 0:0\d; run the same configuration with seed-acme train'),
-    ('a sample', '', '', r'0:0\d; waiting for a sample; run the same'),
-    ('x', 'saving the replay memory', '', r'0:0\d; saving the replay memory; run the same'),
-    ('', '', 'step() has not returned', r'0:0\d; its last notice: step\(\) has not returned; run'),
-  ],
-)
-def test_a_run_that_stands_still_is_ended_and_says_why(
-  stalled, measure, waits_for, phase, notice, words
-):
-  status = {'time_s': 7.0, 'updates': 3, 'agent_steps': 640, 'waits_for': waits_for}
-  local.write_json(stalled.run.status, status)
-  stalled.run.set_phase(phase)
-  if notice:
-    stalled.run.add_notice('an earlier notice')
-    stalled.run.add_notice(notice)
-  with pytest.raises(bench.BenchFailed, match=words):
-    measure()
-  assert stalled.ended
-
-
-def test_a_learner_that_lives_and_gets_no_data_makes_no_progress(stalled, monkeypatch):
-  """It goes on writing its status."""
-  monkeypatch.setattr(bench, '_WATCH_S', 0.01)
-  monkeypatch.setattr(bench, '_STILL_S', 1.5)  # a gap between two looks counts as 1 s at most
-  local.write_json(stalled.run.status, {'time_s': 0.0, 'updates': 3, 'agent_steps': 640})
-  is_over = threading.Event()
-
-  def renew():
-    for time_s in itertools.count(1.0):
-      if is_over.wait(0.01):
-        return
-      local.write_json(stalled.run.status, {'time_s': time_s, 'updates': 3, 'agent_steps': 640})
-
-  learner = threading.Thread(target=renew)
-  learner.start()
-  try:
-    with pytest.raises(bench.BenchFailed, match='no progress'):
-      bench.bench(_without_limits(), 10.0, 0.0, measures_bounds=False)
-  finally:
-    is_over.set()
-    learner.join()
-
-
-@pytest.mark.parametrize('is_saved, limit', [(True, '0:01'), (False, '0:00')])
-def test_saving_the_replay_memory_is_no_stall(stalled, monkeypatch, is_saved, limit):
-  monkeypatch.setattr(soak.replay_size, 'replay_bytes', lambda *_: 24_000_000)  # 1.2 s
-  local.write_json(stalled.run.status, {'time_s': 7.0, 'updates': 3, 'agent_steps': 640})
-  config = _without_limits()
-  config = dataclasses.replace(
-    config, checkpoint=dataclasses.replace(config.checkpoint, replay=is_saved)
-  )
-  with pytest.raises(bench.BenchFailed, match=f'no progress for {limit}'):
-    soak.soak(config, 1000, lambda line: None)
 
 
 def test_the_command_line_reaches_it(monkeypatch, capsys):
@@ -362,7 +251,9 @@ def test_the_command_line_reaches_it(monkeypatch, capsys):
 def test_a_bound_that_cannot_be_measured_is_one_line(monkeypatch, tmp_path, code, reason):
   _run_instead(monkeypatch, code)
   figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
-  with pytest.raises(bench.BenchFailed, match=f'^the bound could not .*{reason}; --no_bounds'):
+  with pytest.raises(
+    measured_run.BenchFailed, match=f'^the bound could not .*{reason}; --no_bounds'
+  ):
     bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)
 
 
@@ -370,5 +261,7 @@ def test_a_measurement_of_the_bound_that_hangs_is_given_up(monkeypatch, tmp_path
   _run_instead(monkeypatch, 'import time; time.sleep(1000)')
   monkeypatch.setattr(bench, '_ALONE_S', 0.1)
   figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
-  with pytest.raises(bench.BenchFailed, match='the bound took over 0.1 s; --no_bounds leaves it'):
+  with pytest.raises(
+    measured_run.BenchFailed, match='the bound took over 0.1 s; --no_bounds leaves it'
+  ):
     bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)

@@ -7,7 +7,7 @@ import pytest
 
 from seed_acme.configs import registry
 from seed_acme.programs import cli
-from seed_acme.programs.tools.benchmark import bench
+from seed_acme.programs.tools.benchmark import measured_run
 from seed_acme.programs.tools.benchmark import soak
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,9 @@ def test_processes_that_came_late_have_no_slope_and_do_not_spoil_the_table():
 
 
 def test_too_few_samples_are_no_verdict():
-  with pytest.raises(bench.BenchFailed, match=r'too rarely within 20,000,000 .*--soak_steps'):
+  with pytest.raises(
+    measured_run.BenchFailed, match=r'too rarely within 20,000,000 .*--soak_steps'
+  ):
     soak.record('some', _samples(lambda m: 400.0, num=3)[1:])
 
 
@@ -70,7 +72,7 @@ def test_the_exit_code_says_whether_the_learner_grows(monkeypatch, capsys, grown
 
 
 def test_a_number_of_steps_below_0_is_refused(monkeypatch, capsys):
-  monkeypatch.setattr(bench, 'launched', None)
+  monkeypatch.setattr(measured_run, 'launched', None)
   assert cli.main(['bench', '--soak_steps=-1']) == 2
   assert '--soak_steps (-1) must be >= 0' in capsys.readouterr().err
 

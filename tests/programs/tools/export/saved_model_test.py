@@ -19,7 +19,7 @@ from seed_acme.envs import registry as environments
 from seed_acme.learning import saved_variables
 from seed_acme.programs import cli
 from seed_acme.progress import counting
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from tests import built
@@ -80,7 +80,7 @@ def _make_run(folder, name, network_changes, agent_changes):
   for key, array in arrays.items():
     if array.dtype == np.float32 and array.ndim > 1:
       arrays[key] = random.normal(size=array.shape).astype(np.float32)
-  checkpoint.save(
+  checkpoint_writer.save(
     run.checkpoints,
     7,
     arrays,

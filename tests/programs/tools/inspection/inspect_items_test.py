@@ -18,7 +18,7 @@ from seed_acme.programs.tools.inspection import items as inspect_items
 from seed_acme.programs.tools.inspection import saved as saved_lib
 from seed_acme.replay import saved_items
 from seed_acme.replay import tables as tables_lib
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from tests.programs.tools.inspection import queues
@@ -132,7 +132,7 @@ def live_run(run_folder):
   local.write_json(run_folder.addresses, {'replay': address})
 
   def save(updates):
-    checkpoint.save(
+    checkpoint_writer.save(
       run_folder.checkpoints,
       updates,
       {},

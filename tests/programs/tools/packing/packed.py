@@ -8,6 +8,7 @@ from seed_acme.configs import registry
 from seed_acme.loggers import csv_file
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -30,7 +31,7 @@ def make(folder, environment='catch', evaluation=EVALUATION, updates=(3, 7)):
     counts = counting.Counts(agent_steps=number * 1000, frames=number * 4000, updates=number)
     episodes = {'training': [(0.5, 0.5, 9)], 'evaluation': evaluation}
     best = checkpoint.Best(updates[0], 2.5, 10)
-    checkpoint.save(
+    checkpoint_writer.save(
       run.checkpoints,
       number,
       {'acting/w': np.full(3, number, np.float32)},

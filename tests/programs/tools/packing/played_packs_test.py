@@ -14,6 +14,7 @@ from seed_acme.learning import training_loop
 from seed_acme.programs import cli
 from seed_acme.programs import single_process
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -44,7 +45,7 @@ def _run(tmp_path_factory):
     name: random.normal(size=array.shape).astype(array.dtype) if array.ndim == 2 else array
     for name, array in last.arrays.items()
   }
-  checkpoint.save(
+  checkpoint_writer.save(
     run.checkpoints,
     last.counts.updates,
     drawn,

@@ -11,7 +11,7 @@ from seed_acme.learning import saved_variables
 from seed_acme.networks import build
 from seed_acme.programs.tools.reports import evaluation
 from seed_acme.progress import counting
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from tests import built
@@ -34,7 +34,7 @@ def test_a_policy_is_loaded_in_float32_whatever_it_was_trained_in(tmp_path):
   saved_config.save(dataclasses.replace(config, network=trained_in), run.config)
   arrays = {name: x.numpy() for name, x in saved_variables.acting(network).items()}
   meta = {'counts': counting.Counts()._asdict(), 'resumptions': 0}
-  checkpoint.save(run.checkpoints, 0, arrays, meta, keep=1)
+  checkpoint_writer.save(run.checkpoints, 0, arrays, meta, keep=1)
 
   loaded = evaluation.load(str(run.path))
   assert loaded.config.network.precision == 'bfloat16'

@@ -14,7 +14,9 @@ from seed_acme.configs import registry
 from seed_acme.files import local
 from seed_acme.programs import cli
 from seed_acme.programs.system import processes
+from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import plan as sweep_plan
+from seed_acme.programs.tools.sweep import saved_plan
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.programs.trial import door
 from seed_acme.storage import run_directory
@@ -242,9 +244,9 @@ def test_a_run_that_was_begun_with_other_values_is_not_touched(may_start, capsys
   config = registry.load('catch_vtrace')
   run = sweep_plan.make(config, [], 1).runs(here / 'out')[0]
   run_directory.create(run.run_dir.path)
-  saved = sweep_plan.sweep_grid.replace(run.config, 'agent.discount', 0.5)
+  saved = sweep_grid.replace(run.config, 'agent.discount', 0.5)
   saved_config.save(saved, run.run_dir.config)
-  sweep_plan.save(sweep_plan.make(config, [], 1), here / 'out')
+  saved_plan.save(sweep_plan.make(config, [], 1), here / 'out')
   assert cli.main(['sweep', '--out=out']) == 1
   assert 'agent.discount: 0.5 -> 0.99' in capsys.readouterr().err
   assert saved_config.load(run.run_dir.config) == saved

@@ -17,6 +17,7 @@ from seed_acme.programs.tools.sweep import figures as sweep_figures
 from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
+from seed_acme.programs.tools.sweep import saved_plan
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.programs.tools.sweep import state as sweep_state
 from seed_acme.programs.trial import door
@@ -227,7 +228,7 @@ def test_a_sweep_whose_runs_are_finished_is_reported_from_their_curves(
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   monkeypatch.setattr(door, 'check', tried.extend)
   monkeypatch.setattr(sweep_schedule, '_start', None)  # nothing may be started
-  sweep_plan.save(plan, tmp_path)
+  saved_plan.save(plan, tmp_path)
   for i, run in enumerate(plan.runs(tmp_path)):
     _finish(run, float(i))
   assert cli.main(['sweep', f'--out={tmp_path}']) == 0
@@ -239,7 +240,7 @@ def test_a_sweep_whose_runs_are_finished_is_reported_from_their_curves(
 
 def test_report_rewrites_everything_and_runs_nothing(plan, tmp_path, monkeypatch, capsys):
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
-  sweep_plan.save(plan, tmp_path)
+  saved_plan.save(plan, tmp_path)
   for i, run in enumerate(plan.runs(tmp_path)[:6]):
     _finish(run, float(i))
   assert cli.main(['sweep', '--report', f'--out={tmp_path}']) == 0

@@ -18,6 +18,7 @@ from seed_acme.programs.tools.reports import sweep_plot
 from seed_acme.programs.tools.sweep import figures as sweep_figures
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
+from seed_acme.programs.tools.sweep import saved_plan
 from seed_acme.programs.tools.sweep import search as sweep_search
 from seed_acme.programs.tools.sweep import search_space
 from seed_acme.programs.tools.sweep import state as sweep_state
@@ -45,9 +46,9 @@ def _plan(num_trials=8, num_seeds=1, space=_SPACE, saved=None, base=_BASE):
 
 def _search(out, plan=None):
   """Returns a search as the command begins or resumes it."""
-  plan = sweep_plan.load(out) if plan is None else plan
-  sweep_plan.save(plan, out)
-  return sweep_search.Search(plan, out, lambda drawn: sweep_plan.save(drawn, out))
+  plan = saved_plan.load(out) if plan is None else plan
+  saved_plan.save(plan, out)
+  return sweep_search.Search(plan, out, lambda drawn: saved_plan.save(drawn, out))
 
 
 def _write(run, share, value, status='running', column='episode/return_last_100', has_curve=True):
@@ -229,7 +230,7 @@ def test_curves_that_are_there_become_trials(tmp_path, what_is_there):
     plan = sweep_plan.make(_BASE, [grid], 1)
     for i, run in enumerate(plan.runs(tmp_path)):
       _write(run, 1.0, float(i), 'finished')
-    sweep_plan.save(plan, tmp_path)
+    saved_plan.save(plan, tmp_path)
     plan = _plan(3, saved=plan)
     values = [0.0, 2.0]
   else:
@@ -238,7 +239,7 @@ def test_curves_that_are_there_become_trials(tmp_path, what_is_there):
       _finish(before, before.next(), value)
     del before
     (tmp_path / sweep_search.FILE).unlink()
-    plan = _plan(3, saved=sweep_plan.load(tmp_path))
+    plan = _plan(3, saved=saved_plan.load(tmp_path))
     values = [3.0, 4.0]
   search = _search(tmp_path, plan)
   assert [trial.value for trial in _trials(tmp_path)] == values
@@ -276,7 +277,7 @@ def test_a_database_that_cannot_be_used_is_a_failure_in_words(tmp_path):
 def test_a_saved_search_is_read_back(tmp_path):
   search = _search(tmp_path, _plan(3))
   search.next()
-  assert sweep_plan.load(tmp_path) == search.plan
+  assert saved_plan.load(tmp_path) == search.plan
   assert len(search.plan.combinations) == 1
 
 
