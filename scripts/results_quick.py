@@ -52,7 +52,7 @@ ROWS = (
     trained('memory_chain_vtrace', seed, _OF_TRAINING, 0.9, '--config.total_steps=100000')
     for seed in _SEEDS
   ),
-  played('pong_vtrace', 5, episodes=16),
+  played('pong_vtrace', 12, episodes=16),
   played('halfcheetah_sac/seed1', 8_000, episodes=2),
 )
 

@@ -30,7 +30,7 @@ _ROWS = {
 }
 # Agent and environment of a row of README's table -> the folders of its runs.
 _README_ROWS = {
-  ('V-trace (IMPALA)', 'Pong, 1.04 million steps'): ('pong_vtrace',),
+  ('V-trace (IMPALA)', 'Pong, 2 million steps'): ('pong_vtrace',),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
     'pong_r2d2',
     'boxing_r2d2',
