@@ -26,6 +26,7 @@ def make_samples(
   items: local_items.LocalItems | None = None,
   drop: Callable[[str], None] = print,
   example: types.Unroll | None = None,
+  is_memory: bool = False,
 ) -> Iterable[types.Sample]:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
@@ -33,6 +34,9 @@ def make_samples(
   one from any server. items: the items whose tickets the table holds; None = the table holds the
   items. drop: see `local_items.Samples`. example: an unroll with the classes that samples
   shall have, because Reverb's signature loses those of NamedTuples; None = they may be lost.
+  is_memory: whether the table hands out an item again and again. TensorFlow then makes the batches,
+  which is faster for many small items. If it meets an item of another form, it loses those of the
+  same batch that came before, which a queue would not hand out again.
   """
   under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
   dataset = make_items(server_address, tables.UNROLLS, under_way)
@@ -44,15 +48,22 @@ def make_samples(
   options.experimental_optimization.map_parallelization = False
   options.experimental_optimization.inject_prefetch = False
   num_items = batch_size // unrolls_per_item
-  if items is not None:
-    tickets = dataset.with_options(options)
-    return local_items.Samples(tickets, items, num_items, unrolls_per_item, drop)
+  if not is_memory:
+    take = functools.partial(_whole, example) if items is None else items.take
+    queue = dataset.with_options(options)
+    return local_items.Samples(queue, take, num_items, unrolls_per_item, drop)
   dataset = dataset.batch(num_items, drop_remainder=True)
   to_sample = functools.partial(
     _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item, example=example
   )
   # AutoGraph would convert `to_sample`, and `tree` with it, for a second at the start of each run.
   return dataset.map(tf.autograph.experimental.do_not_convert(to_sample)).with_options(options)
+
+
+def _whole(example: types.Unroll | None, drawn: types.Nest) -> local_items.Parts:
+  """Returns an item that the table itself holds."""
+  structure = types.Unroll(*drawn) if example is None else example
+  return [tree.unflatten_as(structure, [leaf.numpy() for leaf in tree.flatten(drawn)])]
 
 
 def _to_sample(
@@ -126,8 +137,8 @@ class Prefetcher:
     drop: Callable[[str], None] = print,
   ):
     """num_ahead: samples to fetch before they are asked for; 0 = fetch each when it is asked for.
-    drop: called with the reason when an item does not match the table's signature, which any client
-    can insert. Items of the same batch that came before it are lost."""
+    drop: called with the reason when an item of a replay memory does not match the table's
+    signature, which any client can insert. Draws of the same batch that came before it are lost."""
     # A SimpleQueue of Python 3.10 waits for ever if its timeout runs out at a bad moment.
     self._queue: queue.Queue[types.Sample] = queue.Queue()
     self._iterator: Iterator[types.Sample] = iter(samples)

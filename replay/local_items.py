@@ -8,7 +8,7 @@ decides order, blocking and rate limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ _OF_ANOTHER_FORM = (  # parts of Reverb's error messages, as of 0.7
 Parts = Sequence[types.Unroll]  # leaves `[K, L, ...]`, which together make one item `[U, L, ...]`
 
 
+class NoItem(Exception):
+  """Raised for something in a queue that is no item of this run; the text says why."""
+
+
 class LocalItems:
   """Items by ticket. One thread calls `keep`, another one `take`."""
 
@@ -45,14 +49,17 @@ class LocalItems:
   def num_waiting(self) -> int:
     return len(self._items)
 
-  def take(self, ticket: int) -> Parts | None:
+  def take(self, drawn: Mapping[str, Any]) -> Parts:
     """Removes and returns the item, and drops older ones, whose tickets another client has drawn.
 
-    Returns None for a ticket that was never issued or whose item is gone: any client that reaches
-    the table can insert such a ticket.
+    drawn: what a table of tickets handed out.
+
+    Raises `NoItem` for a ticket that was never issued or whose item is gone: any client that
+    reaches the table can insert such a ticket.
     """
+    ticket = int(drawn[TICKET])
     if ticket not in self._items:
-      return None
+      raise NoItem(f'ticket {ticket} stands for no item that waits')
     for passed in range(self._next_taken, ticket):
       self._items.pop(passed, None)
     self._next_taken = ticket + 1
@@ -73,30 +80,31 @@ def signature() -> dict[str, tf.TensorSpec]:
 
 
 class Samples:
-  """Endless iterable of samples, made of the items whose tickets are drawn. Used by one thread."""
+  """Endless iterable of samples, made of what a queue hands out. Used by one thread."""
 
   def __init__(
     self,
-    tickets: tf.data.Dataset,
-    items: LocalItems,
+    queue: Iterable[Any],
+    take: Callable[[Any], Parts],
     num_items: int,
     unrolls_per_item: int,
     drop: Callable[[str], None],
   ):
-    """tickets: `reverb.ReplaySample` of one ticket each. They are drawn one by one, not a sample at
-    a time, because each invalid ticket is to be replaced by just one other: while actors wait for
-    new weights, there are no more. num_items: items in a sample. drop: called with the reason when
-    something in the table is not one of our items."""
-    self._tickets = tickets
-    self._items = items
+    """queue: `reverb.ReplaySample` of one item or ticket each. They are drawn one by one, not a
+    sample at a time, because an invalid one is to be replaced by just one other, and those before
+    it are to be kept: while actors wait for new weights, there are no more. take: returns the item
+    of what was drawn, or raises `NoItem`. num_items: items in a sample. drop: called with the
+    reason when something in the table is not one of our items."""
+    self._queue = queue
+    self._take = take
     self._num_items = num_items
     self._unrolls_per_item = unrolls_per_item
     self._drop = drop
 
   def __iter__(self) -> Iterator[types.Sample]:
-    tickets = iter(self._tickets)
+    queue = iter(self._queue)
     while True:
-      items, infos = zip(*(self._next(tickets) for _ in range(self._num_items)))
+      items, infos = zip(*(self._next(queue) for _ in range(self._num_items)))
       of_unrolls = (
         aligned.to_tensor(
           np.repeat([getattr(info, name).numpy() for info in infos], self._unrolls_per_item)
@@ -105,18 +113,16 @@ class Samples:
       )
       yield types.Sample(merged([part for item in items for part in item]), *of_unrolls)
 
-  def _next(self, tickets: Iterator[Any]) -> tuple[Parts, Any]:
+  def _next(self, queue: Iterator[Any]) -> tuple[Parts, Any]:
     """Returns an item, and Reverb's information about it."""
     while True:
       try:
-        drawn = next(tickets)
+        drawn = next(queue)
+        return self._take(drawn.data), drawn.info
       except tf.errors.InvalidArgumentError as error:
         self._drop(why_another_form(error))
-        continue
-      ticket = int(drawn.data[TICKET])
-      if (item := self._items.take(ticket)) is not None:
-        return item, drawn.info
-      self._drop(f'ticket {ticket} stands for no item that waits')
+      except NoItem as error:
+        self._drop(str(error))
 
 
 def merged(parts: Parts) -> types.Unroll:

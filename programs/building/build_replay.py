@@ -208,7 +208,9 @@ def make_samples(
       its_accounts.append(account_lib.Account(its_items.counts, writer, its_items, *sizes, 0))
       continue
     dropped = account_lib.Dropped(address, tell)
-    dataset = dataset_lib.make_samples(address, *sizes, num_ahead, its_items, dropped, example)
+    dataset = dataset_lib.make_samples(
+      address, *sizes, num_ahead, its_items, dropped, example, shard.spec.is_memory
+    )
     sources.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
     its_accounts.append(
       account_lib.Account(

@@ -141,11 +141,15 @@ def hold_back(
 
 
 def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **others: str) -> None:
-  """Writes the addresses of the run's servers to the run folder, for commands such as `inspect`."""
+  """Writes the addresses of the run's servers to the run folder, for commands such as `inspect`.
+
+  With them go the ends of earlier starts, any other than which is the end of these servers.
+  """
   replay: str | list[str] = side.replay_addresses[0]
   if len(side.replay_addresses) > 1:
     replay = list(side.replay_addresses)
-  local.write_json(run_dir.addresses, {**others, 'replay': replay})
+  record = {**others, 'replay': replay, 'earlier_ends': run_dir.ends()}
+  local.write_json(run_dir.addresses, record)
 
 
 def _start_telling(

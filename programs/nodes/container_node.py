@@ -16,7 +16,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from typing import Any, TextIO, TypeVar
 
 from seed_acme import config as config_lib
@@ -237,7 +236,7 @@ class _News:
   def show(self) -> None:
     """Prints new notices and the progress; called periodically."""
     if self._cpu is not None:
-      self._cpu.update({'learner': time.process_time()})
+      self._cpu.update({'learner': new_start.cpu_s()})
     for line in self._notices.new():
       print(f'Notice: {line}', flush=True)
     status = summary_lib.read_progress(self._run, self._earlier_s)

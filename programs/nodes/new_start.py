@@ -8,9 +8,18 @@ import os
 import signal
 import sys
 import threading
+import time
 
 from seed_acme import types
 from seed_acme.programs.system import signals
+
+# CPU-seconds of this process before its command was started again. The kernel goes on counting.
+_USED_BEFORE_VARIABLE = 'SEED_ACME_CPU_S_BEFORE'
+
+
+def cpu_s() -> float:
+  """Returns the CPU-seconds of this process since its command was last started."""
+  return time.process_time() - float(os.environ.get(_USED_BEFORE_VARIABLE, 0.0))
 
 
 @contextlib.contextmanager
@@ -39,4 +48,5 @@ def _replace_process() -> None:
     if int(name) > 2:
       with contextlib.suppress(OSError):  # the descriptor of the listing itself
         os.set_inheritable(int(name), False)
+  os.environ[_USED_BEFORE_VARIABLE] = str(time.process_time())
   os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -56,7 +56,6 @@ _BOUNDS = {
   'stack_num': bounds.at_least(1),
 }
 _ALL_ACTIONS, _FIRE = 18, 1  # in a full set each action is its own code
-_MOST_CHANNELS = 16  # of a picture
 # A larger bound means no bound, because envpool then gives the limits of the type.
 _NO_BOUND = 1e30
 _SEEDS = 2**31  # envpool takes seeds as C++ ints
@@ -100,13 +99,16 @@ class Envpool:
       ).spec
       action = gym_spaces.make_converter(self._pool.action_space, level, 'action').spec
     self._observation = vector.Structure(observation)
-    self._has_channels_first = [_has_channels_first(spec) for spec in self._observation.leaves]
+    self._has_channels_first = _has_channels_first(chosen)
     # In other suites, screens and colours have the order that envpool gives them.
     self._num_screens: int = chosen['stack_num'] if is_atari(level) else 1
     self._action_dtypes = [spec.dtype for spec in vector.Structure(action).leaves]
     self.spec = types.EnvironmentSpec(
       observation=self._observation.unflatten(
-        [vector.narrow_spec(_shown(spec)) for spec in self._observation.leaves]
+        [
+          vector.narrow_spec(_shown(spec, self._has_channels_first))
+          for spec in self._observation.leaves
+        ]
       ),
       action=tree.map_structure(lambda spec: vector.narrow_inwards(_without_limits(spec)), action),
       frames_per_step=chosen['frame_skip'] if is_atari(level) else 1,
@@ -170,7 +172,7 @@ class Envpool:
   def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
     """Returns a copy, because envpool reuses its buffers."""
     dtype = self._dtypes[number]
-    if not self._has_channels_first[number]:
+    if not self._has_channels_first:
       return np.array(leaf, dtype, order='C')
     # [E, screens, colours, H, W]: envpool has the newest screen last, we have it first.
     screens = leaf.reshape(len(leaf), self._num_screens, -1, *leaf.shape[2:])[:, ::-1]
@@ -208,17 +210,18 @@ def _checked(leaf: Any, spec: dm_specs.Array, dtype: np.dtype, num_environments:
   return leaf.astype(dtype)
 
 
-def _has_channels_first(spec: dm_specs.Array) -> bool:
-  """Whether the array is a uint8 picture `[channels, height, width]`."""
-  if spec.dtype != np.uint8 or len(spec.shape) != 3:
-    return False
-  channels, height, width = spec.shape
-  return channels <= _MOST_CHANNELS and channels < min(height, width)
+def _has_channels_first(settings: dict[str, Any]) -> bool:
+  """Whether the observation is a uint8 picture `[channels, height, width]`.
+
+  It is in Atari and VizDoom, the suites that have a setting for its height, and in Procgen if its
+  own setting says so. All other suites have their channels last.
+  """
+  return 'img_height' in settings or settings.get('channel_first', False)
 
 
-def _shown(spec: dm_specs.Array) -> dm_specs.Array:
+def _shown(spec: dm_specs.Array, has_channels_first: bool) -> dm_specs.Array:
   """Returns the specification with the channels last."""
-  if not _has_channels_first(spec):
+  if not has_channels_first:
     return _without_limits(spec)
   channels, height, width = spec.shape
   return dm_specs.BoundedArray((height, width, channels), np.uint8, 0, 255, spec.name)

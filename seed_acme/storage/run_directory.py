@@ -196,6 +196,17 @@ class RunDirectory:
     """Whether a learner on this machine still needs the other nodes, however it may end."""
     return local.is_held(self.path / _LEARNER_FILE)
 
+  def ends(self) -> dict[str, str]:
+    """Returns the digests of the records that the end of a start writes, by name.
+
+    They tell the ends of two starts apart. Their times would not, as a clock may be set back.
+    """
+    found = {}
+    for record in (self.summary, self.failure):
+      with contextlib.suppress(FileNotFoundError):
+        found[record.name] = local.digest(record)
+    return found
+
   def holds_run(self) -> bool:
     """Whether a run was started here before, so that starting again resumes it."""
     return self.config.is_file()

@@ -67,24 +67,45 @@ def test_a_library_of_the_system_that_is_missing_is_named(monkeypatch, function,
     registry.make(config, 1, seed=1)
 
 
-@pytest.mark.parametrize('gray_scale', [True, False])
-def test_stacked_screens_have_the_newest_first_and_their_colours_in_order(gray_scale):
-  settings = {'stack_num': 2, 'gray_scale': gray_scale, 'noop_max': 1, 'use_fire_reset': False}
+@pytest.mark.parametrize(
+  ('stack_num', 'gray_scale'), [(2, True), (2, False), (20, True), (20, False)]
+)
+def test_stacked_screens_have_the_newest_first_and_their_colours_in_order(stack_num, gray_scale):
+  settings = {'stack_num': stack_num, 'gray_scale': gray_scale, 'noop_max': 1}
+  settings |= {'use_fire_reset': False, 'img_height': 40, 'img_width': 48}
   theirs = envpool.make_gymnasium('Breakout-v5', num_envs=1, seed=[1], num_threads=1, **settings)
   ours = envpool_adapter.Envpool('Breakout-v5', [1], {**settings, 'full_action_space': False})
   colours = 1 if gray_scale else 3
-  assert ours.spec.observation.shape == (84, 84, 2 * colours)
+  assert ours.spec.observation.shape == (40, 48, stack_num * colours)
   rows = [(ours.reset().observation, theirs.reset()[0])]
   for action in (1, 3, 3, 2):
     actions = np.array([action], np.int32)
     rows.append((ours.step(actions).observation, theirs.step(actions)[0]))
   for mine, plain in rows:  # [1, H, W, channels] and [1, channels, H, W]
-    older, newer = plain[:, :colours], plain[:, colours:]
-    for channel in range(colours):
-      np.testing.assert_array_equal(mine[..., channel], newer[:, channel])
-      np.testing.assert_array_equal(mine[..., colours + channel], older[:, channel])
+    screens = np.split(plain, stack_num, axis=1)  # the newest last
+    for number, screen in enumerate(reversed(screens)):
+      for channel in range(colours):
+        np.testing.assert_array_equal(mine[..., number * colours + channel], screen[:, channel])
+  older, newer = screens[-2:]
   assert not np.array_equal(older, newer), 'the two screens must differ for this test'
   if not gray_scale:
     assert not np.array_equal(newer[:, 0], newer[:, 2]), 'red and blue must differ for this test'
   ours.close()
   theirs.close()
+
+
+def test_a_picture_of_a_suite_with_channels_last_stays_as_it_is():
+  level = 'MiniGrid-Empty-5x5-v0'  # [7, 7, 3]
+  ours = envpool_adapter.Envpool(level, [1], {})
+  theirs = envpool.make_gymnasium(level, num_envs=1, seed=[1], num_threads=1)
+  np.testing.assert_array_equal(ours.reset().observation['image'], theirs.reset()[0]['image'])
+  ours.close()
+  theirs.close()
+
+
+@pytest.mark.parametrize('stack_num', [1, 20])
+def test_the_doom_suite_has_its_channels_last(tmp_path, monkeypatch, stack_num):
+  monkeypatch.chdir(tmp_path)  # VizDoom writes its settings into the current folder
+  ours = envpool_adapter.Envpool('Basic-v1', [1], {'stack_num': stack_num})
+  assert ours.spec.observation.shape == (84, 84, 3 * stack_num)
+  ours.close()

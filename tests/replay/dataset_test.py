@@ -76,11 +76,15 @@ def test_every_unroll_comes_once_in_order_time_major(
   assert len(set(by_item[:, 0].tolist())) == number // unrolls_per_item
 
 
-def test_unrolls_have_the_classes_of_the_example(serve, coded_unrolls):
+@pytest.mark.parametrize('is_memory', [False, True])
+def test_unrolls_have_the_classes_of_the_example(serve, coded_unrolls, iterate, is_memory):
   """A network may look at the class of its state."""
   server = serve(queue_size=8, unrolls_per_item=2)
+  _insert(server, 2, coded_unrolls(0, 4))
   example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
-  unroll = dataset_lib.make_samples(server.address, 4, 2, 1, example=example).element_spec.unroll
+  samples = dataset_lib.make_samples(server.address, 4, 2, 1, example=example, is_memory=is_memory)
+  unroll = next(iterate(samples)).unroll
+  _assert_is_time_major(types.Sample(unroll, None, None), coded_unrolls(0, 4))
   assert isinstance(unroll.inputs, types.AgentInput)
   assert isinstance(unroll.outputs.prediction, types.ActorCriticOutput)
 
@@ -88,7 +92,7 @@ def test_unrolls_have_the_classes_of_the_example(serve, coded_unrolls):
 def test_shapes_are_static(serve):
   """The learner traces once, so batch size and rows have to be static."""
   server = serve(queue_size=8, unrolls_per_item=2)
-  spec = dataset_lib.make_samples(server.address, 4, 2, 1).element_spec
+  spec = dataset_lib.make_samples(server.address, 4, 2, 1, is_memory=True).element_spec
   assert all(leaf.shape.is_fully_defined() for leaf in tree.flatten(spec.unroll))
 
 
@@ -208,7 +212,8 @@ def _until(is_so):
 def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
   serve, coded_unrolls, prefetch_batches, items_ahead, join_prefetchers
 ):
-  """Items have two unrolls, and batches two items. Reverb itself has one item in flight."""
+  """Items have two unrolls, and batches two items. Reverb itself has one item in flight once the
+  first sample is wanted."""
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
   client = reverb.Client(server.address)
@@ -224,9 +229,10 @@ def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
   )
   prefetcher.start()
   for number in range(3):
-    _until(lambda: num_taken() >= 2 * number + items_ahead)  # noqa: B023
+    wanted = 2 * number + items_ahead if number or prefetch_batches else 0
+    _until(lambda: num_taken() >= wanted)  # noqa: B023
     time.sleep(0.05)  # gives it time to fetch too much
-    assert num_taken() == 2 * number + items_ahead
+    assert num_taken() == wanted
     sample = prefetcher.next(timeout_s=30)
     _assert_is_time_major(sample, coded_unrolls(4 * number, 4))
   prefetcher.stop()
@@ -272,6 +278,33 @@ def test_a_dataset_that_ends_is_a_failure(join_prefetchers):
   assert 'ended' in str(failures[0])
 
 
+def test_an_item_of_another_form_costs_a_queue_no_other_one(monkeypatch, coded_unrolls):
+  data = tree.map_structure(lambda x: x.reshape(4, 2, *x.shape[1:]), coded_unrolls(0, 8))
+  numbers = np.arange(4, dtype=np.uint64)
+  info = reverb.SampleInfo(*[numbers.astype(float)] * len(reverb.SampleInfo._fields))
+  info = info._replace(key=numbers)
+
+  def fail_at_1(sample):
+    is_ours = tf.debugging.assert_none_equal(
+      sample.info.key, np.uint64(1), message='Received incompatible tensor. More of it'
+    )
+    with tf.control_dependencies([is_ours]):
+      return tree.map_structure(tf.identity, sample)
+
+  drawn = tf.data.Dataset.from_tensor_slices(reverb.ReplaySample(info, data)).map(fail_at_1)
+  monkeypatch.setattr(dataset_lib, 'make_items', lambda *_: drawn)
+  dropped = []
+  prefetcher = dataset_lib.Prefetcher(
+    dataset_lib.make_samples('localhost:1', 4, 2, 1, drop=dropped.append), print, 0, print
+  )
+  prefetcher.start()
+  sample = prefetcher.next(timeout_s=30)
+  prefetcher.stop()
+  np.testing.assert_array_equal(sample.unroll.policy_version[0] // 100, [0, 1, 4, 5])
+  np.testing.assert_array_equal(sample.keys, [0, 0, 2, 2])
+  assert len(dropped) == 1 and 'incompatible tensor' in dropped[0]
+
+
 _STRANGER = """
 import sys, numpy as np, reverb, tree
 client = reverb.Client(sys.argv[1])
@@ -281,22 +314,23 @@ client.insert(row, {sys.argv[2]: 1.0})  # with one more axis, which is time to i
 """
 
 
-@pytest.mark.slow  # local_items_test.py has a quick one
+@pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_an_item_of_another_shape_is_dropped_and_the_run_goes_on(
+def test_an_item_of_another_shape_is_dropped_and_no_other_one_is_lost(
   serve, coded_unrolls, join_prefetchers
 ):
   server = serve(queue_size=64, unrolls_per_item=2)
+  _insert(server, 2, coded_unrolls(0, 2))
   # From another process, because in this one Reverb compares the shapes itself.
   arguments = [sys.executable, '-c', _STRANGER, server.address, tables.UNROLLS]
   subprocess.run(arguments, check=True)
-  writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
-  writer.put(coded_unrolls(0, 8))
-  while writer.has_item():
-    writer.write_item()
+  _insert(server, 2, coded_unrolls(2, 6))
   failures, dropped = [], []
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_samples(server.address, 4, 2, 1), failures.append, 1, dropped.append
+    dataset_lib.make_samples(server.address, 4, 2, 1, drop=dropped.append),
+    failures.append,
+    1,
+    dropped.append,
   )
   prefetcher.start()
   for first in (0, 4):
@@ -304,7 +338,6 @@ def test_an_item_of_another_shape_is_dropped_and_the_run_goes_on(
     found = sample.unroll.policy_version[0].numpy() // 100
     np.testing.assert_array_equal(found, np.arange(first, first + 4))
   assert not failures and len(dropped) == 1 and 'incompatible tensor' in dropped[0]
-  writer.stop()
   prefetcher.stop()
 
 

@@ -100,7 +100,7 @@ def test_a_sample_says_how_probable_each_of_its_unrolls_was(start, coded_unrolls
   _write(server, coded_unrolls(0, _SIZE), priorities)
   expected = priorities**0.9 / np.sum(priorities**0.9)
   keys = dict(zip(*_draw(server, 300)[:2]))
-  samples = iterate(dataset_lib.make_samples(server.address, 4, 1, 1))
+  samples = iterate(dataset_lib.make_samples(server.address, 4, 1, 1, is_memory=True))
   for _ in range(5):
     sample = next(samples)
     codes = sample.unroll.policy_version[0].numpy() // 100
@@ -180,7 +180,9 @@ def test_samples_keep_the_ratio_to_inserts(start, coded_unrolls, iterate):
   failures = []
   writer.start(on_room=lambda: None, on_failure=failures.append)
   writer.put(coded_unrolls(0, 2000))
-  samples = iterate(dataset_lib.make_samples(server.address, config.batch_size, 1, 1))
+  samples = iterate(
+    dataset_lib.make_samples(server.address, config.batch_size, 1, 1, is_memory=True)
+  )
   for _ in range(160):
     sample = next(samples)
   assert sample.keys.shape == (20,)

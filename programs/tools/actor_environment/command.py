@@ -20,19 +20,21 @@ import tyro
 
 from seed_acme import types
 from seed_acme.checks import actor_packages
+from seed_acme.checks import extras as extras_lib
 from seed_acme.checks import near_names
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.files import local
 from seed_acme.programs.tools.actor_environment import finding
 
 _LAST_LINES = 8  # of pip's output, where it fails
+_OF_LEARNERS = 'reverb'  # a module that every learner needs, and no environment does
 
 
 @dataclasses.dataclass(frozen=True)
 class ActorEnvArguments:
   """Make a virtual environment of another Python in which actors run environments.
 
-  folder: where to make it; an existing environment only gets the packages that it lacks.
+  folder: where to make it; an existing one for actors only gets the packages that it lacks.
   python: path, name or version of the interpreter, 3.10 to 3.13; '' = the best that is found.
   extras: suites to install: atari, dm-control, envpool, gymnasium, mujoco, video.
   packages: more requirements, as pip takes them.
@@ -94,6 +96,11 @@ def plan(arguments: ActorEnvArguments) -> Plan:
     raise types.UserError(
       f'{folder} holds an environment of {_held(python)}, not of the wanted one ({base}): choose '
       'another folder, or delete this one'
+    )
+  if not base and not interpreter.probe(str(python), (_OF_LEARNERS,)).missing:
+    raise types.UserError(
+      f"{folder} is a learner's environment (it has {_OF_LEARNERS}), and actors' packages may have "
+      f'other versions: choose another folder, such as {extras_lib.ACTOR_FOLDER}'
     )
   version = _version(base or str(python))
   for extra in arguments.extras:

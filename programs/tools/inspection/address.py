@@ -5,7 +5,7 @@ Imports neither Reverb nor TensorFlow, which take seconds, so that wrong input i
 
 from __future__ import annotations
 
-import pathlib
+from collections.abc import Mapping
 import queue
 import socket
 import threading
@@ -47,33 +47,30 @@ def of_run(path: str) -> tuple[str, ...]:
       f'{where} has no addresses.json: its servers have not started yet; wait, '
       'or give --server=HOST:PORT'
     )
-  _check_lives(run, where)
   found = local.read_json(run.addresses)
-  replay = found.get('replay') if isinstance(found, dict) else None
+  if not isinstance(found, dict):
+    found = {}
+  _check_lives(run, where, found.get('earlier_ends', {}))
+  replay = found.get('replay')
   addresses = replay if isinstance(replay, list) else [replay]
   if not addresses or not all(isinstance(address, str) for address in addresses):
     raise types.UserError(f'{run.addresses} names no replay server: give --server=HOST:PORT')
   return tuple(addresses)
 
 
-def _check_lives(run: run_directory.RunDirectory, where: str) -> None:
+def _check_lives(
+  run: run_directory.RunDirectory, where: str, earlier_ends: Mapping[str, str]
+) -> None:
   """Raises `UserError` if the run has ended, as its records show.
 
   Its port proves nothing, because another program may listen on it by now.
   """
-  for record in (run.summary, run.failure):
-    if _written_s(record) > _written_s(run.addresses):
+  for name, digest in run.ends().items():
+    if digest != earlier_ends.get(name):
       raise types.UserError(
-        f'{where} has ended ({record.name} is newer than addresses.json), and '
+        f'{where} has ended ({name} was written after addresses.json), and '
         'its replay with it: resume it, or give --server=HOST:PORT'
       )
-
-
-def _written_s(path: pathlib.Path) -> float:
-  try:
-    return path.stat().st_mtime
-  except FileNotFoundError:
-    return 0.0
 
 
 def check_answers(address: str, timeout_s: float) -> None:

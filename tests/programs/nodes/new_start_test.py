@@ -34,9 +34,30 @@ with new_start.after_loss_of_another(stop):
 """
 
 
-def _run(folder, how):
+_RECORDING_HOST = """
+import json, pathlib, threading, time
+from seed_acme import config, types
+from seed_acme.programs.nodes import container_node, new_start
+from seed_acme.storage import run_directory
+
+starts = pathlib.Path('starts')
+known = starts.read_text().splitlines() if starts.exists() else []
+run = run_directory.create('run')
+with new_start.after_loss_of_another(threading.Event()):
+  news = container_node._News(run, config.LearnerConfig())
+  news.begin()
+  news.show()
+  found = {'recorded_s': news.cpu_s['learner'], 'used_s': time.process_time()}
+  starts.write_text('\\n'.join([*known, json.dumps(found)]))
+  if len(known) == 2:
+    raise SystemExit(7)
+  raise SystemExit(1) from types.OtherNodeFailed('it died')
+"""
+
+
+def _run(folder, how, host=_HOST):
   """Returns the exit code, and what each start has recorded."""
-  (folder / 'host.py').write_text(_HOST)
+  (folder / 'host.py').write_text(host)
   done = subprocess.run(
     [sys.executable, 'host.py', how, '--more=1'],
     cwd=folder,
@@ -62,3 +83,10 @@ def test_a_host_left_alone_becomes_a_new_process_with_nothing_of_the_old_one(tmp
 def test_a_host_that_fails_itself_or_is_stopped_ends(tmp_path, how):
   code, starts = _run(tmp_path, how)
   assert code == 1 and len(starts) == 1
+
+
+def test_the_cpu_seconds_of_a_process_that_was_replaced_are_counted_once(tmp_path):
+  code, starts = _run(tmp_path, 'left', _RECORDING_HOST)
+  assert code == 7 and len(starts) == 3
+  for earlier, start in zip(starts, starts[1:]):
+    assert earlier['recorded_s'] < start['recorded_s'] <= start['used_s']

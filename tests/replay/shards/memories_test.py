@@ -71,7 +71,9 @@ def _samples(servers):
   return samples_lib.Samples(
     [
       dataset_lib.Prefetcher(
-        dataset_lib.make_samples(server.address, _BATCH // len(servers), 1, 0), print, num_ahead=0
+        dataset_lib.make_samples(server.address, _BATCH // len(servers), 1, 0, is_memory=True),
+        print,
+        num_ahead=0,
       )
       for server in servers
     ]

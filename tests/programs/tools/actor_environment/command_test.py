@@ -27,12 +27,12 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
   assert (tmp_path / 'thesis.txt').read_text() == 'precious'
 
 
-def _environment(folder, *version):
+def _environment(folder, *version, missing=('reverb',)):
   """Makes a stand-in for an environment; without a version, its interpreter is gone."""
   (folder / 'bin').mkdir(parents=True)
   (folder / 'pyvenv.cfg').write_text('precious')
   if version:
-    pythons.saying(folder / 'bin', version)
+    pythons.saying(folder / 'bin', version, missing)
   return folder
 
 
@@ -46,6 +46,24 @@ def test_an_environment_of_another_python_is_left_alone(tmp_path, monkeypatch, v
   with pytest.raises(types.UserError, match=f'holds an environment of {holds}.*or delete this'):
     command.make(command.ActorEnvArguments(str(folder), python=wanted))
   assert (folder / 'pyvenv.cfg').read_text() == 'precious'
+
+
+@pytest.mark.parametrize('python', ['', '3.11'])
+def test_the_environment_of_a_learner_is_left_alone(tmp_path, monkeypatch, python):
+  monkeypatch.setattr(command, '_run', lambda *_: pytest.fail('it was changed'))
+  monkeypatch.setattr(finding, 'find', lambda *_: wanted)
+  wanted = pythons.saying(tmp_path, [3, 11, 1])
+  folder = _environment(tmp_path / 'learner', 3, 11, 1, missing=())
+  with pytest.raises(types.UserError, match=r"learner is a learner's .*another folder, such as"):
+    command.make(command.ActorEnvArguments(str(folder), python))
+  assert (folder / 'pyvenv.cfg').read_text() == 'precious'
+
+
+def test_the_environment_that_these_tests_run_in_is_one_of_a_learner(tmp_path):
+  folder = _environment(tmp_path / 'made')
+  pythons.this_one(folder / 'bin')
+  with pytest.raises(types.UserError, match="is a learner's environment"):
+    _plan(folder)
 
 
 @pytest.mark.slow

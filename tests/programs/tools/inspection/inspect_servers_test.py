@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -12,7 +11,6 @@ import threading
 import pytest
 
 from seed_acme import types
-from seed_acme.files import local
 from seed_acme.programs.tools.inspection import address as inspect_address
 from seed_acme.programs.tools.inspection import command as inspect_command
 from seed_acme.replay import inspection
@@ -95,30 +93,6 @@ def test_one_deadline_for_the_probe_and_the_first_answer(
 def test_the_deadline_leaves_time_for_the_start_of_python():
   longest_s = max(inspect_command._PROBE_TIMEOUT_S, inspect_command._DEADLINE_S)
   assert longest_s + inspect_command._first_timeout_s(0.0) <= 5
-
-
-def test_a_run_that_has_ended_is_not_looked_for(run_folder):
-  with pytest.raises(types.UserError, match='no addresses.json'):
-    inspect_address.of_run(str(run_folder.path))
-  local.write_json(run_folder.addresses, {'replay': 'localhost:7'})
-  assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
-  written_s = run_folder.addresses.stat().st_mtime
-  for record in (run_folder.summary, run_folder.failure):
-    local.write_json(record, {})
-    os.utime(record, (written_s + 1, written_s + 1))
-    with pytest.raises(types.UserError, match=f'has ended .{record.name}'):
-      inspect_address.of_run(str(run_folder.path))
-    os.utime(record, (written_s - 1, written_s - 1))  # from before the run was resumed
-    assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
-
-
-@pytest.mark.parametrize(
-  'content', [{}, {'replay': 7}, [], {'replay': []}, {'replay': ['localhost:7', 8]}]
-)
-def test_addresses_without_a_replay(run_folder, content):
-  local.write_json(run_folder.addresses, content)
-  with pytest.raises(types.UserError, match='names no replay'):
-    inspect_address.of_run(str(run_folder.path))
 
 
 _SERVER = """
