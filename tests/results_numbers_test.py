@@ -18,6 +18,7 @@ _NUMBER = r'-?\d+(?:,\d{3})*(?:\.\d+)?'
 # Row of the table in docs/results.md, by agent and game -> the folder of its runs.
 _ROWS = {
   ('V-trace, Nature CNN', 'Pong, 6 actions'): 'pong_vtrace',
+  ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
   ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
@@ -30,7 +31,7 @@ _ROWS = {
 }
 # Agent and environment of a row of README's table -> the folders of its runs.
 _README_ROWS = {
-  ('V-trace (IMPALA)', 'Pong, 2 million steps'): ('pong_vtrace',),
+  ('V-trace (IMPALA)', 'Pong; Breakout; 2 million steps each'): ('pong_vtrace', 'breakout_vtrace'),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
     'pong_r2d2',
     'boxing_r2d2',
