@@ -13,6 +13,7 @@ import sys
 from seed_acme import config as config_lib
 from seed_acme import configs
 from seed_acme import types
+from seed_acme.checks import field_types
 from seed_acme.checks import near_names
 from seed_acme.storage import saved_config
 
@@ -41,8 +42,14 @@ def load(name_or_path: str) -> config_lib.ExperimentConfig:
 
 
 def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
+  if path.is_dir():
+    raise types.UserError(
+      f'config file {path} is a folder: give a .py file, or the config.json of a run'
+    )
   if not path.is_file():
     raise types.UserError(f'config file {path} does not exist')
+  if path.suffix != '.py':
+    raise types.UserError(f'config file {path} must end in .py or .json')
   spec = importlib.util.spec_from_file_location(path.stem, path)
   assert spec is not None and spec.loader is not None
   module = importlib.util.module_from_spec(spec)
@@ -58,4 +65,8 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
       f'config file {path}: experiment() returned '
       f'{type(experiment).__name__}, not an ExperimentConfig'
     )
+  try:  # here already, because a value of another type would confuse the command line
+    field_types.check(experiment)
+  except types.UserError as error:
+    raise types.UserError(f'config file {path}: {error}') from error
   return experiment

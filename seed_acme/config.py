@@ -268,7 +268,8 @@ class LearnerConfig:
   stall_s: seconds without progress after which the progress line says what the run waits for; 0 =
     never.
   xla: compile the gradient step, which takes some seconds at first and is then up to twice as fast
-    on small dense networks. It saves nothing with a loss that sorts, and cannot compile an LSTM.
+    on small dense networks. It saves nothing with a loss that sorts, and cannot compile an LSTM. On
+    a CPU, convolutions become many times slower.
   training_devices: devices that train, by name (`gpu:0,gpu:1`) or as a number of GPUs; '' = those
     that do not act, or all there are (docs/scaling.md).
   inference_devices: devices that act; '' = the last GPU, or those that do not train.

@@ -165,7 +165,8 @@ def _start_telling(
   waits.start()
   cleanup.callback(waits.stop)
   if peers.is_chief:
-    for notice in (*sections.agent.notices(spec), *requirements.notices(sections.network, spec)):
+    of_network = requirements.notices(sections.network, spec, sections.learner.xla)
+    for notice in (*sections.agent.notices(spec), *of_network):
       run_dir.add_notice(notice)
 
 

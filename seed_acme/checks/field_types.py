@@ -25,6 +25,8 @@ def check(record: Any, path: str = '') -> None:
     value, hint = getattr(record, field.name), hints[field.name]
     name = f'{path}.{field.name}' if path else field.name
     if not fits(value, hint):
+      if typing.get_origin(hint) is dict and isinstance(value, dict):
+        _refuse_item(value, hint, name)
       expected = f'{describe(hint)}{_fix(value, hint)}'
       if typing.get_origin(hint) is typing.Literal:
         raise types.UserError(f'{name} ({shown(value)}) must be {expected}')
@@ -33,6 +35,22 @@ def check(record: Any, path: str = '') -> None:
       )
     if dataclasses.is_dataclass(value):
       check(value, name)
+
+
+def _refuse_item(found: dict[Any, Any], hint: Any, name: str) -> None:
+  """Raises `types.UserError` for the first item of a dict that is of the wrong type."""
+  of_keys, of_values = typing.get_args(hint)
+  for key, value in found.items():
+    if not fits(key, of_keys):
+      raise types.UserError(
+        f'{name} has the key {shown(key)} of type {type(key).__name__}; expected '
+        f'{describe(of_keys)}{_fix(key, of_keys)}'
+      )
+    if not fits(value, of_values):
+      raise types.UserError(
+        f'{name}[{key!r}] ({shown(value)}) is of type {type(value).__name__}; expected '
+        f'{describe(of_values)}{_fix(value, of_values)}'
+      )
 
 
 def fits(value: Any, hint: Any) -> bool:

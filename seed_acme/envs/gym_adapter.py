@@ -139,7 +139,7 @@ class GymEnvironment(dm_env.Environment):
         raise mujoco_setup.no_pictures(self._name, error) from error
       if not {'DependencyNotInstalled', 'NotImplementedError'} & gym_spaces.class_names(error):
         raise
-      needs = str(error)
+      needs = str(error) or 'its method render() is not implemented'
       if 'pygame' in needs:  # gym would name one of its own extras
         needs = f'it needs pygame: {extras.install_command("video")}'
       raise types.UserError(f'{self._name} cannot show its screen: {needs}') from error

@@ -64,12 +64,19 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
     check_image([leaf.shape for leaf in tree.flatten(spec.observation)], config.torso)
 
 
-def notices(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> tuple[str, ...]:
+def notices(
+  config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, xla: bool = False
+) -> tuple[str, ...]:
   """Returns notices to show when a run with such observations starts; none about a user's own
-  modules."""
+  modules. xla: whether updates are compiled."""
   if is_own(config):
     return ()
   found = []
+  if xla and resolved_torso(config.torso, spec.observation) != 'mlp':
+    found.append(
+      'learner.xla makes updates with convolutions many times slower on a CPU, the first one too: '
+      'set learner.xla=False, unless a GPU trains'
+    )
   for path, leaf in tree.flatten_with_path(spec.observation):
     shown = f'observation{"".join(f"[{key!r}]" for key in path)} {tuple(leaf.shape)}'
     if config.torso == 'mlp' and is_picture(leaf):
@@ -78,7 +85,7 @@ def notices(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> tu
         'numbers, so it does not know which pixels are neighbours: auto takes a CNN for pictures '
         'and an MLP for the rest'
       )
-    elif config.torso in ('auto', 'mlp') and _has_channels_first(leaf):
+    elif config.torso in ('auto', 'mlp') and _has_channels_first(leaf.shape):
       found.append(
         f'network.torso ({config.torso}) flattens {shown}, which looks like a picture with its '
         'channels first: return [height, width, channels], and auto takes a CNN for it'
@@ -112,8 +119,8 @@ def picture_torso(leaf: dm_specs.Array) -> str:
   return 'nature_cnn' if is_large else 'impala_resnet'
 
 
-def _has_channels_first(leaf: dm_specs.Array) -> bool:
-  return len(leaf.shape) == 3 and leaf.shape[0] <= 4 and min(leaf.shape[1:]) >= _SMALLEST_PICTURE
+def _has_channels_first(shape: Sequence[int]) -> bool:
+  return len(shape) == 3 and shape[0] <= 4 and min(shape[1:]) >= _SMALLEST_PICTURE
 
 
 def _check_torso_initializer(
@@ -161,9 +168,13 @@ def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
     )
   least = smallest_image(torso)
   if min(shown[0][:2]) < least:
+    if _has_channels_first(shown[0]):
+      fix = 'it seems to have its channels first: return [height, width, channels]'
+    else:
+      fix = 'choose impala_resnet or mlp, or return larger images'
     raise types.UserError(
       f"network.torso '{torso}' needs an image of {least} x {least} or more, but the observation "
-      f'has shape {shown[0]}: choose impala_resnet or mlp, or return larger images'
+      f'has shape {shown[0]}: {fix}'
     )
 
 

@@ -35,9 +35,13 @@ def _config(**fields):
     (
       {'environment': config_lib.EnvironmentConfig('catch', {'rows': None})},
       (
-        "environment.settings ({'rows': None}) is of type dict; expected a dict from str to bool "
-        'or int or float or str'
+        "environment.settings['rows'] (None) is of type NoneType; expected bool or int or float or "
+        'str'
       ),
+    ),
+    (
+      {'environment': config_lib.EnvironmentConfig('catch', {3: 4})},
+      'environment.settings has the key 3 of type int; expected str',
     ),
     (
       {'agent': presets.vtrace(optimizer=config_lib.OptimizerConfig(learning_rate='1e-3'))},

@@ -31,6 +31,16 @@ def experiment():
   return dataclasses.replace(catch_vtrace.experiment(), name='mine', seed=5)
 """
 
+_OF_LISTS = """
+from seed_acme.configs import catch_vtrace
+from seed_acme import config
+import dataclasses
+
+def experiment():
+  settings = config.EnvironmentConfig('catch', {'shape': [5, 7]})
+  return dataclasses.replace(catch_vtrace.experiment(), environment=settings)
+"""
+
 
 def _error(name):
   with pytest.raises(types.UserError) as error:
@@ -113,6 +123,7 @@ def test_a_users_file_may_define_dataclasses_of_its_own(tmp_path):
     ('x = 1\n', "no attribute 'experiment'"),
     ('def experiment():\n  return 3\n', 'returned int'),
     ('def experiment():\n  return 1 / 0\n', 'ZeroDivisionError'),
+    (_OF_LISTS, "environment.settings['shape'] ([5, 7]) is of type list"),
     ('import no_such_module\n', "No module named 'no_such_module'"),
     ('def experiment():\n  raise ValueError("\\n".join("a" * 9))\n', 'ValueError'),
   ],
@@ -127,4 +138,9 @@ def test_a_file_that_does_not_work_is_named_with_the_reason(tmp_path, text, want
 
 def test_a_file_that_does_not_exist_is_named(tmp_path):
   assert str(tmp_path / 'absent.py') in _error(tmp_path / 'absent.py')
-  assert 'does not exist' in _error(tmp_path)
+
+
+def test_a_path_that_is_no_python_file_is_refused(tmp_path):
+  assert f'{tmp_path} is a folder' in _error(tmp_path)
+  (tmp_path / 'mine.txt').write_text(_OWN)
+  assert 'mine.txt must end in .py or .json' in _error(tmp_path / 'mine.txt')

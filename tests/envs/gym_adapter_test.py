@@ -361,3 +361,14 @@ assert warnings.filters == before, warnings.filters
 """
   done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
   assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
+
+
+def test_an_environment_without_pictures_says_why():
+  gymnasium = gym_environments.import_package('gymnasium')
+
+  class Blind(gymnasium.Env):
+    observation_space = action_space = gymnasium.spaces.Discrete(2)
+
+  environment = gym_adapter.GymEnvironment(Blind(), 1, 'blind')
+  with pytest.raises(types.UserError, match=r'blind cannot show its screen: its method render\(\)'):
+    environment.render()

@@ -38,3 +38,21 @@ def test_the_smallest_image_is_one_that_the_torso_takes(torso, least):
   if least > 1:
     with pytest.raises(types.UserError, match=f'{least} x {least} or more'):
       requirements.check(config, _spec(least, least - 1, 1))
+
+
+def test_a_picture_with_its_channels_first_is_told_from_a_small_one():
+  config = config_lib.NetworkConfig(torso='nature_cnn')
+  with pytest.raises(types.UserError, match=r'return \[height, width, channels\]'):
+    requirements.check(config, _spec(3, 50, 70))
+
+
+def test_a_notice_tells_that_xla_slows_convolutions():
+  picture = types.EnvironmentSpec(
+    specs.BoundedArray((50, 70, 3), np.uint8, 0, 255), specs.DiscreteArray(3)
+  )
+  config = config_lib.NetworkConfig(torso='auto')
+  [notice] = requirements.notices(config, picture, xla=True)
+  assert 'set learner.xla=False' in notice
+  assert requirements.notices(config, picture) == ()
+  numbers = types.EnvironmentSpec(specs.Array((4,), np.float32), specs.DiscreteArray(3))
+  assert requirements.notices(config, numbers, xla=True) == ()
