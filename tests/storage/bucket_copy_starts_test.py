@@ -60,7 +60,8 @@ def test_a_start_that_was_refused_moves_no_logs(make_copy, url):
 def test_a_second_program_is_refused_while_the_first_lives(make_copy):
   _, first = make_copy('first')
   first.start()
-  _, second = make_copy('second')
+  # It waits for the first's next round, which may come late on a busy machine.
+  _, second = make_copy('second', period_s=0.5)
   with pytest.raises(types.UserError, match='is being trained by another program'):
     second.start()
   first.stop()

@@ -16,8 +16,8 @@ def url(tmp_path):
 def make_copy(url, tmp_path):
   """`make_copy(name)`: a run on a host of that name, kept in the bucket, not started."""
 
-  def make_one(name='host', **arguments):
+  def make_one(name='host', period_s=copies.PERIOD_S, **arguments):
     run = run_directory.RunDirectory(tmp_path / name, bucket=url)
-    return run, bucket_copy.Mirror(run, period_s=copies.PERIOD_S, **arguments)
+    return run, bucket_copy.Mirror(run, period_s=period_s, **arguments)
 
   return make_one
