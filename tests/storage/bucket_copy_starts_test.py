@@ -120,7 +120,7 @@ def test_another_job_is_refused_while_the_first_lives(make_copy, monkeypatch):
   _, first = make_copy('of_42')
   first.start()
   monkeypatch.setenv('CLOUD_ML_JOB_ID', '43')
-  _, second = make_copy('of_43')
+  _, second = make_copy('of_43', period_s=0.5)
   with pytest.raises(types.UserError, match='is being trained by another program'):
     second.start()
   first.stop()
