@@ -43,7 +43,8 @@ def export(
     'checkpoint_agent_steps': counts.agent_steps,
     'greedy': greedy,
   }
-  _write(policy, readme.text(record, policy), folder)
+  text = readme.text(record, policy, acting.spec, loaded.config.environment)
+  _write(policy, text, folder)
   return record
 
 

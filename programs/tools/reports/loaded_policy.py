@@ -9,6 +9,8 @@ import numpy as np
 import tree
 
 from seed_acme import types
+from seed_acme.envs import choices
+from seed_acme.envs import time_steps
 from seed_acme.inference import policy as policy_lib
 from seed_acme.programs.building import build
 
@@ -18,7 +20,9 @@ class LoadedPolicy:
 
   It keeps the recurrent state and the previous action of each row. Call `reset` before an episode;
   in a batch, whose episodes end at different times, `is_first` marks the rows where one begins.
-  Input that does not match the environment's specification raises a `types.UserError`.
+  Input that does not match the environment's specification raises a `types.UserError`. Actions are
+  in the specification's units, too, which may differ from those of the wrapped environment:
+  continuous ones are in [-1, 1], and choices count from 0.
   """
 
   def __init__(self, acting: build.Acting, agent_steps: int, is_greedy: bool, seed: int):
@@ -126,6 +130,7 @@ class LoadedPolicy:
         f'{name} is of type {given.dtype}, with values from {given.min()} to {given.max()}; '
         f'this policy takes {spec.dtype}, as its environment returned them in training'
       )
+    _check_choices(name, spec, cast)
     return cast if self._batch_size is not None else cast[None]
 
   def _about_batches(self, spec: dm_env.specs.Array, shape: tuple[int, ...]) -> str:
@@ -153,6 +158,22 @@ def _check_batch_size(batch_size: Any) -> None:
   if batch_size is not None and (not _is_whole(batch_size) or batch_size < 1):
     raise types.UserError(
       f'batch_size ({batch_size!r}) must be a whole number >= 1, or None for single observations'
+    )
+
+
+def _check_choices(name: str, spec: dm_env.specs.Array, values: np.ndarray) -> None:
+  """Refuses choices outside the specification, which are rows of zeros to a network."""
+  sizes = choices.num_values(spec)
+  if sizes is None:
+    return
+  limits = np.broadcast_to(sizes.reshape(spec.shape), values.shape)
+  is_wrong = (values < 0) | (values >= limits)
+  if is_wrong.any():
+    place = tuple(np.argwhere(is_wrong)[0].tolist())
+    raise types.UserError(
+      f'{name} is {time_steps.describe_number(values, place)}; this policy takes a choice '
+      f"0 ... {limits[place] - 1}. Choices count from 0: take off the `start` of the environment's "
+      'space, if it has one'
     )
 
 

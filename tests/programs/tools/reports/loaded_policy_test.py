@@ -10,6 +10,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.envs import choices
 from seed_acme.envs import registry as environments
 from seed_acme.programs.tools.reports import loaded_policy
 from tests import built
@@ -174,16 +175,9 @@ def test_an_observation_of_another_shape_is_refused_in_words(
   assert policy([0] * 50 if batch_size is None else [[0] * 50] * 8) is not None
 
 
-@pytest.fixture(name='with_camera')
-def _with_camera():
-  """Returns a policy with nested observations, and the inputs that reach its network."""
-  spec = types.EnvironmentSpec(
-    observation={
-      'camera': dm_env.specs.Array((2, 2, 1), np.uint8),
-      'speed': dm_env.specs.Array((3,), np.float32),
-    },
-    action=dm_env.specs.DiscreteArray(3),
-  )
+def _policy_of(observation_spec):
+  """Returns a policy with these observations, and the inputs that reach its network."""
+  spec = types.EnvironmentSpec(observation_spec, action=dm_env.specs.DiscreteArray(3))
   seen = []
 
   class Policy:
@@ -206,6 +200,17 @@ def _with_camera():
 
   acting = python_types.SimpleNamespace(spec=spec, policy=Policy())
   return loaded_policy.LoadedPolicy(acting, 0, True, 0), seen
+
+
+@pytest.fixture(name='with_camera')
+def _with_camera():
+  """Returns what `_policy_of` does, for nested observations."""
+  return _policy_of(
+    {
+      'camera': dm_env.specs.Array((2, 2, 1), np.uint8),
+      'speed': dm_env.specs.Array((3,), np.float32),
+    }
+  )
 
 
 _CAMERA, _SPEED = np.full((2, 2, 1), 7), np.zeros(3)
@@ -264,3 +269,41 @@ def test_rewards_of_a_batch_are_one_or_one_each(with_camera):
   assert seen[-1].reward.tolist() == [3, 3] and seen[-1].discount.tolist() == [1, 0]
   with pytest.raises(types.UserError, match=r'a number or of shape \(2,\)'):
     policy(observation, reward=[1, 2, 3])
+
+
+@pytest.mark.parametrize(
+  'spec, batch_size, right, wrong, said',
+  [
+    (dm_env.specs.DiscreteArray(3), None, 2, 10, 'observation is 10; .* 0 ... 2. .*count from 0'),
+    (dm_env.specs.DiscreteArray(3), None, 0, -5, 'observation is -5; .* 0 ... 2. .*count from 0'),
+    (
+      dm_env.specs.DiscreteArray(3),
+      2,
+      [0, 2],
+      [0, 3],
+      r'observation is 3 at \[1\]; .* 0 ... 2. .*count from 0',
+    ),
+    (
+      choices.ChoicesArray([2, 5], np.uint8),
+      2,
+      [[1, 4], [0, 0]],
+      [[1, 4], [2, 0]],
+      r'observation is 2 at \[1, 0\]; .* 0 ... 1. .*count from 0',
+    ),
+    (
+      {'place': choices.ChoicesArray([2, 5])},
+      None,
+      {'place': [1, 4]},
+      {'place': [1, 5]},
+      r"observation\['place'\] is 5 at \[1\]; .* 0 ... 4. .*count from 0",
+    ),
+  ],
+)
+def test_a_choice_outside_its_range_is_refused(spec, batch_size, right, wrong, said):
+  policy, seen = _policy_of(spec)
+  policy.reset(batch_size)
+  with pytest.raises(types.UserError, match=said):
+    policy(wrong)
+  assert not seen
+  policy(right)
+  assert len(seen) == 1
