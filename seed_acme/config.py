@@ -147,6 +147,10 @@ class AgentConfig:
     """Describes the replay that the agent learns from."""
     return core.ReplaySpec()
 
+  def with_batch_size(self, batch_size: int) -> AgentConfig:
+    """Returns a configuration with another batch size, and with what must fit to it."""
+    return dataclasses.replace(self, batch_size=batch_size)
+
   @property
   def unroll_rows(self) -> int:
     """Number of rows in an unroll."""

@@ -7,6 +7,7 @@ Learning?". `presets` combines them into the algorithms people know.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Annotated, Literal
 
 from seed_acme import config as config_lib
@@ -167,6 +168,12 @@ class OnPolicyConfig(config_lib.AgentConfig):
   initial_std: Annotated[float, bounds.above(0)] = 1.0
   min_std: Annotated[float, bounds.at_least(0)] = 1e-3
   state_independent_std: bool = False
+
+  def with_batch_size(self, batch_size: int) -> OnPolicyConfig:
+    """See `AgentConfig`. Minibatches divide the batch, so they may become smaller."""
+    smaller = dataclasses.replace(self, batch_size=batch_size)
+    size = math.gcd(minibatch_size(self), num_elements(smaller))
+    return dataclasses.replace(smaller, minibatch_size=size if self.minibatch_size else 0)
 
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""

@@ -68,13 +68,14 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   (environments of a group, bytes of its request and reply). `unroll_bytes`: size of one unroll,
   with its state. `weights_bytes`: size of the variables that acting reads.
   """
-  acting = build.make_acting(config.agent, config.network, door.environment_spec(config))
+  spec = door.environment_spec(config)
+  acting = build.make_acting(config.agent, config.network, spec)
   group = layout_lib.Layout.of(config).environments_per_group
   rows = _spread(layout_lib.Layout.of(config).num_training)
   unrolls = _spread(config.agent.batch_size)[-2:]
   with graph_function.serial_execution():
     inference = [(n, _inference(acting, n, _CURVE_MIN_S)) for n in rows]
-    update = [(n, _training(_with_batch(config, n), acting, _CURVE_MIN_S)) for n in unrolls]
+    update = [(n, _update(config, spec, n)) for n in unrolls]
   weights = (
     build.make_learner(acting, config.seed, config.total_steps, config.learner.xla)
     .variables()
@@ -101,8 +102,12 @@ def _spread(largest: int) -> Sequence[int]:
   return sorted(found)
 
 
-def _with_batch(config: config_lib.ExperimentConfig, size: int) -> config_lib.ExperimentConfig:
-  return dataclasses.replace(config, agent=dataclasses.replace(config.agent, batch_size=size))
+def _update(
+  config: config_lib.ExperimentConfig, spec: types.EnvironmentSpec, num_unrolls: int
+) -> float:
+  smaller = dataclasses.replace(config, agent=config.agent.with_batch_size(num_unrolls))
+  acting = build.make_acting(smaller.agent, smaller.network, spec)  # its passes divide the batch
+  return _training(smaller, acting, _CURVE_MIN_S)
 
 
 def _exchange_bytes(acting: build.Acting, size: int) -> int:

@@ -41,3 +41,27 @@ def test_training_counts_as_often_as_the_replay_ratio_says(monkeypatch):
   costs = [lower_bound.measure(config, 64, 0.5, ratio) for ratio in (1.0, 3.0)]
   assert costs[0] == {'environment': 80.0, 'inference': 20.0, 'training': 2.0}
   assert costs[1] == {**costs[0], 'training': 6.0}
+
+
+@pytest.mark.parametrize(('name', 'size'), [('gym_vtrace', 8), ('cartpole_ppo', 32)])
+def test_an_update_of_fewer_unrolls_makes_its_passes_over_those(monkeypatch, name, size):
+  """Indices beyond the unrolls are an error, or are clamped with XLA."""
+  taken = []
+  monkeypatch.setattr(lower_bound, '_CURVE_MIN_S', 1e-3)
+  monkeypatch.setattr(
+    lower_bound, '_training', lambda config, acting, *_: taken.append(_steps(config, acting)) or 1.0
+  )
+  config = registry.load(name)
+  agent = dataclasses.replace(config.agent, batch_size=16, num_epochs=2, minibatch_size=size)
+  lower_bound.call_costs(dataclasses.replace(config, agent=agent))
+  assert [trained for trained, _ in taken] == [n * agent.unroll_length for n in (4, 16)]
+  assert all(1 <= num_gradient_steps for _, num_gradient_steps in taken)
+  assert taken[0][1] < taken[1][1]
+
+
+def _steps(config, acting):
+  """Returns the steps that an update trains on, and its gradient steps."""
+  update = built.make_learner(config, acting).step(
+    lower_bound._sample(config, acting), agent_steps=0
+  )
+  return update.trained_steps, float(update.metrics['learner/gradient_steps'])
