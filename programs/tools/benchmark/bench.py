@@ -57,7 +57,8 @@ def bench(
   Rows trained and rows inserted (times the replay ratio) have to agree within 2 %. The queue holds
   an unknown number of rows when the window opens and closes, which matters less in a longer window,
   so the window is extended, to four times `seconds` at most, until they agree. Raises `BenchFailed`
-  if they still differ then.
+  if they still differ then. A bound that cannot be measured is told, and the record, which the run
+  has already paid for, then lacks `bound` and `calls`.
   tell: called with a line of text as each part of the work begins.
   """
   config = dataclasses.replace(
@@ -100,9 +101,13 @@ def bench(
     result['window_asked_s'] = seconds
     if measures_bounds:
       tell(f'{config.name}: measuring environment, inference and training alone (a minute or two)')
-      alone = _measured_alone(run_dir, result)
-      result['bound'] = _bound(alone['bound'], result)
-      result['calls'] = alone['calls']
+      try:
+        alone = _measured_alone(run_dir, result)
+      except measured_run.BenchFailed as error:
+        tell(f'{config.name}: {error}. The measurement of the run follows without it')
+      else:
+        result['bound'] = _bound(alone['bound'], result)
+        result['calls'] = alone['calls']
     return result
 
 
@@ -218,7 +223,10 @@ def _bound(seconds: dict[str, float], result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
-  """Runs `lower_bound` in a process of its own and returns its `bound` and `calls`."""
+  """Runs `lower_bound` in a process of its own and returns its `bound` and `calls`.
+
+  Raises `BenchFailed` if it fails or takes too long.
+  """
   variables = {**os.environ, **processes.environment('bounds', os.getpid())}
   rows = max(1, round(result['inference_batch_size']['mean']))
   arguments = [run_dir.path, rows, result['steps_per_row'], result['replay_ratio']]

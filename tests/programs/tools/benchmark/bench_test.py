@@ -186,6 +186,17 @@ def test_a_window_may_begin_before_the_first_update():
   assert bench._result(config, before, after)['policy_lag'] == {'count': 4, 'mean': 1.5}
 
 
+def _run_without_processes(monkeypatch, readings):
+  """Lets `bench` read these instead of a run. Returns the list of the times that it watches for."""
+  watched, launcher = [], python_types.SimpleNamespace(pid=1)
+  monkeypatch.setattr(bench, '_read', lambda *_: next(readings))
+  monkeypatch.setattr(measured_run, 'launched', lambda *_: contextlib.nullcontext(launcher))
+  monkeypatch.setattr(measured_run, 'wait_for_updates', lambda *_: None)
+  monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
+  monkeypatch.setattr(measured_run.Progress, 'watch', lambda _, seconds: watched.append(seconds))
+  return watched
+
+
 @pytest.mark.parametrize('num_too_short, is_enough', [(0, True), (3, True), (4, False)])
 def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is_enough):
   config = registry.load('catch_vtrace')
@@ -195,12 +206,7 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   # The queue holds rows that are not trained yet, a falling share of the inserted ones.
   ends = [_reading(config, 64000, 3300, 64000)] * num_too_short
   readings = iter([_reading(config, 0, 0, 0), *ends, _reading(config, 64000, 3200, 64000)])
-  watched, launcher = [], python_types.SimpleNamespace(pid=1)
-  monkeypatch.setattr(bench, '_read', lambda *_: next(readings))
-  monkeypatch.setattr(measured_run, 'launched', lambda *_: contextlib.nullcontext(launcher))
-  monkeypatch.setattr(measured_run, 'wait_for_updates', lambda *_: None)
-  monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
-  monkeypatch.setattr(measured_run.Progress, 'watch', lambda _, seconds: watched.append(seconds))
+  watched = _run_without_processes(monkeypatch, readings)
   told = []
   run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False, tell=told.append)
   if is_enough:
@@ -265,3 +271,19 @@ def test_a_measurement_of_the_bound_that_hangs_is_given_up(monkeypatch, tmp_path
     measured_run.BenchFailed, match='the bound took over 0.1 s; --no_bounds leaves it'
   ):
     bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)
+
+
+def test_a_bound_that_fails_does_not_cost_the_measurement(monkeypatch, capsys):
+  config = registry.load('catch_vtrace')
+  steps = config.agent.batch_size * config.agent.unroll_length * 100
+  before, after = _reading(config, 0, 0, 0), _reading(config, steps, 0, steps)
+  after.status.update(updates=100, unrolls_confirmed=100 * config.agent.batch_size)
+  for status, count in ((before.status, 0), (after.status, 4)):
+    status['inference_batch_size'] = {'count': count, 'mean': 8.0, 'p95': 8.0, 'max': 8.0}
+  _run_without_processes(monkeypatch, iter([before, after]))
+  _run_instead(monkeypatch, 'import sys; sys.exit("no such thing")')
+  assert cli.main(['bench', '--config=catch_vtrace', '--seconds=1', '--json']) == 0
+  said = capsys.readouterr()
+  record = json.loads(said.out)
+  assert record['agent_steps'] == steps and not {'bound', 'calls'} & set(record)
+  assert 'catch_vtrace: the bound could not be measured: no such thing; --no_b' in said.err
