@@ -171,9 +171,9 @@ class OnPolicyConfig(config_lib.AgentConfig):
 
   def with_batch_size(self, batch_size: int) -> OnPolicyConfig:
     """See `AgentConfig`. Minibatches divide the batch, so they may become smaller."""
-    smaller = dataclasses.replace(self, batch_size=batch_size)
-    size = math.gcd(minibatch_size(self), num_elements(smaller))
-    return dataclasses.replace(smaller, minibatch_size=size if self.minibatch_size else 0)
+    other = dataclasses.replace(self, batch_size=batch_size)
+    size = math.gcd(self.minibatch_size, num_elements(other))  # of 0, the whole batch, all elements
+    return dataclasses.replace(other, minibatch_size=size)
 
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""

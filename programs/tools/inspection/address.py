@@ -50,7 +50,8 @@ def of_run(path: str) -> tuple[str, ...]:
   found = local.read_json(run.addresses)
   if not isinstance(found, dict):
     found = {}
-  _check_lives(run, where, found.get('earlier_ends', {}))
+  earlier_ends = found.get('earlier_ends')
+  _check_lives(run, where, earlier_ends if isinstance(earlier_ends, dict) else {})
   replay = found.get('replay')
   addresses = replay if isinstance(replay, list) else [replay]
   if not addresses or not all(isinstance(address, str) for address in addresses):

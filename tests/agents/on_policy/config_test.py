@@ -174,3 +174,15 @@ def test_every_preset_is_accepted(preset):
   config = registry.load('gym_vtrace')
   replay = dataclasses.replace(config.replay, queue_size=preset().batch_size)
   config_validation.validate(dataclasses.replace(config, agent=preset(), replay=replay))
+
+
+@pytest.mark.parametrize(
+  ('size', 'batch_size', 'wanted'), [(8, 4, 4), (8, 16, 8), (6, 4, 2), (0, 4, 4)]
+)
+def test_minibatches_divide_another_batch_size_too(size, batch_size, wanted):
+  agent = dataclasses.replace(
+    registry.load('atari_vtrace_small').agent, batch_size=24, minibatch_size=size
+  )
+  other = agent.with_batch_size(batch_size)
+  assert other.batch_size == batch_size
+  assert on_policy_config.minibatch_size(other) == wanted

@@ -49,3 +49,13 @@ def test_addresses_without_a_replay(run_folder, content):
   local.write_json(run_folder.addresses, content)
   with pytest.raises(types.UserError, match='names no replay'):
     inspect_address.of_run(str(run_folder.path))
+
+
+def test_earlier_ends_of_another_form_count_as_none(run_folder):
+  local.write_json(
+    run_folder.addresses, {'replay': 'localhost:7', 'earlier_ends': ['summary.json']}
+  )
+  assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
+  local.write_json(run_folder.summary, {})
+  with pytest.raises(types.UserError, match='has ended'):
+    inspect_address.of_run(str(run_folder.path))
