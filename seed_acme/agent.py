@@ -63,7 +63,8 @@ class Passes:
   num_elements: number of unrolls or transitions that are shuffled and divided into the minibatches;
     a multiple of num_minibatches.
   prepares_each_epoch: call `Learning.prepare` again before each pass, with the current weights.
-  take(batch, indices) -> the minibatch of the elements `indices` `[M]`, for the losses.
+  take(batch, indices) -> the minibatch of the elements `indices` `[M]`, for the losses. The losses
+    must not return priorities then, because a minibatch is not the sample that was drawn.
   of_first, of_last: names of metrics of the losses that are reported as means over the gradient
     steps of the first or the last pass; all others are means over every gradient step.
   variances: maps the name of a metric in `of_first`, a variance within a minibatch, to the name of
@@ -154,5 +155,18 @@ MakeAgent = Callable[[types.EnvironmentSpec, config_lib.NetworkConfig, Any], Age
 
 
 def named(prefix: str, variables: Sequence[tf.Variable]) -> dict[str, tf.Variable]:
-  """Names variables for `Learning.variables`: by the prefix and their own names."""
-  return {f'{prefix}/{variable.name}': variable for variable in variables}
+  """Names variables for `Learning.variables`: by the prefix and their own names.
+
+  Raises `types.UserError` if two have one name, as two networks made alike do: a checkpoint would
+  lack one of them. Give each network a prefix of its own.
+  """
+  found: dict[str, tf.Variable] = {}
+  for variable in variables:
+    name = f'{prefix}/{variable.name}'
+    if name in found:
+      raise types.UserError(
+        f'two variables are named {name}, and checkpoints find variables by name: give the modules '
+        'different names, or name each of them with a prefix of its own'
+      )
+    found[name] = variable
+  return found

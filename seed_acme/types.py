@@ -155,7 +155,8 @@ class LossOutput(NamedTuple):
   """Loss -> learner.
 
   losses: a scalar for each objective, by name. metrics: `{'group/name': scalar}`. priorities:
-  `[B]`, NaN for unrolls that keep theirs; None if the agent's replay has none.
+  `[B]`, NaN for unrolls that keep theirs; None if the agent's replay has none, or it makes several
+  passes over a sample.
   """
 
   losses: dict[str, Any]

@@ -12,6 +12,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import cli
+from seed_acme.programs.building import sections
 from seed_acme.programs.front_end import launches
 
 
@@ -207,6 +208,15 @@ def test_a_shard_draws_and_keeps_its_part():
   part, whole = _first_shard(memory).spec, memory.agent.replay_spec()
   assert (part.capacity, part.min_size) == (whole.capacity // 2, whole.min_size // 2)
   assert part.ratio == whole.ratio
+
+
+def test_a_host_waits_for_its_own_part_of_the_memory():
+  config = _sharded('catch_r2d2')
+  loops = [
+    sections.split(dataclasses.replace(config, num_learner_hosts=n)).learners[0].loop
+    for n in (1, 2)
+  ]
+  assert loops[0].min_unrolls == 2 * loops[1].min_unrolls == config.agent.replay_spec().min_size
 
 
 def test_shards_have_ports_in_a_row_or_any_free_ones():

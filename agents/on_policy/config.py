@@ -49,7 +49,7 @@ class NormalizationConfig:
   """
 
   statistics: Literal['none', 'average', 'ema'] = 'none'
-  decay: Annotated[float, bounds.SHARE] = 0.01
+  decay: Annotated[float, bounds.Bound(0, 1, is_open_below=True)] = 0.01
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
     """See the base class."""
     _check_passes(self)
     std_checks.check(self.initial_std, self.min_std)
-    _check_penalties(self)
+    _check_penalties(self, experiment.inference.strictly_on_policy)
     _check_combinations(self)
     _check_hosts(self, experiment.num_learner_hosts)
     _check_memory(self, experiment.network)
@@ -243,20 +243,20 @@ def _check_penalty(name: str, penalty: PenaltyConfig) -> None:
       )
 
 
-def _check_penalties(config: OnPolicyConfig) -> None:
+def _check_penalties(config: OnPolicyConfig, is_strictly_on_policy: bool) -> None:
   for name in PENALTIES:
     _check_penalty(name, getattr(config, name))
   of_behaviour = [name for name in penalties(config) if name.endswith('_behaviour')]
-  if config.penalties_in_rewards == 'none' or not of_behaviour:
+  if config.penalties_in_rewards == 'none' or not of_behaviour or not is_strictly_on_policy:
     return
   num_steps = config.num_epochs * num_minibatches(config)
   num_estimates = {'never': 1, 'epoch': config.num_epochs, 'minibatch': num_steps}
   if num_estimates[config.recompute_advantages] == 1:
     raise types.UserError(
       f"agent.penalties_in_rewards ('{config.penalties_in_rewards}') with agent."
-      f'{of_behaviour[0]} needs rewards that are computed anew after the policy has left the '
-      "behaviour: before, the divergence is 0. Set agent.recompute_advantages 'epoch' or "
-      "'minibatch', and more than one pass"
+      f'{of_behaviour[0]} and inference.strictly_on_policy needs rewards that are computed anew '
+      'after the policy has left the behaviour: before, the divergence is 0. Set '
+      "agent.recompute_advantages 'epoch' or 'minibatch', and more than one pass"
     )
 
 

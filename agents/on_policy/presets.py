@@ -35,8 +35,9 @@ def ppo(**changes: Any) -> on_policy_config.OnPolicyConfig:
 def vtrace(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """V-trace, the actor-critic of IMPALA (Espeholt et al. 2018); tolerates some lag.
 
-  The numbers are those of the original SEED RL's V-trace learner, but for `unroll_length`, which
-  was 100 for DeepMind Lab, because small tasks want less policy lag.
+  The numbers are those of the original SEED RL's V-trace learner, with two exceptions:
+  `unroll_length` was 100 for DeepMind Lab, but small tasks want less policy lag; and gradients were
+  not clipped, while their norm is bounded here as in all presets.
   """
   return _preset(
     changes,

@@ -193,6 +193,7 @@ def _check_heads(network: config_lib.NetworkConfig) -> None:
     f'{name} {value!r}'
     for name, value, is_late in (
       ('network.torso', network.torso, network.torso != 'mlp'),
+      ('network.mlp_sizes', network.mlp_sizes, not network.mlp_sizes),
       ('network.frame_stack', network.frame_stack, network.frame_stack > 1),
       ('network.core', network.core, network.core != 'none'),
     )

@@ -59,6 +59,7 @@ def make_policy(
   if network_config.frame_stack > 1:
     network = frame_stack.FrameStack(network, network_config.frame_stack, spec.observation)
   network(build.zero_inputs(spec, 1), network.initial_state(1))  # so that its variables exist
+  build.check_names(network.variables)
   return network
 
 
@@ -164,6 +165,7 @@ def make_critics(
     remembered, _ = function.remember(inputs, function.initial_state(1))
     action = None if function is critics.state_value else inputs.previous_action
     function(inputs.observation, remembered, action)
+  build.check_names(critics.variables)
   return critics
 
 

@@ -97,7 +97,7 @@ class Sections(NamedTuple):
 def split(config: config_lib.ExperimentConfig) -> Sections:
   """Splits a configuration by node. Raises `types.UserError` as `Layout.of` does."""
   layout, shared = layout_lib.Layout.of(config), shared_settings.by_kind(config)
-  record, loop = saved_config.to_json(config), _loop_settings(config)
+  record, loop = saved_config.to_json(config), _loop_settings(config, layout)
   common: dict[str, Any] = {'environment': config.environment, 'actor': config.actor}
   acting = {**common, 'layout': layout, 'network': config.network, 'agent': config.agent}
   learners = tuple(
@@ -139,14 +139,16 @@ def split(config: config_lib.ExperimentConfig) -> Sections:
   return Sections(layout, learners, replays, actors)
 
 
-def _loop_settings(config: config_lib.ExperimentConfig) -> loop_settings.LoopSettings:
+def _loop_settings(
+  config: config_lib.ExperimentConfig, layout: layout_lib.Layout
+) -> loop_settings.LoopSettings:
   """Returns the settings of the experiment that the training loop needs."""
   flat = saved_config.flatten(config)
   return loop_settings.LoopSettings(
     total_steps=config.total_steps,
     max_wall_s=config.max_wall_s,
     batch_size=config.agent.batch_size,
-    min_unrolls=config.agent.replay_spec().min_size,
+    min_unrolls=sum(shard.spec.min_size for shard in layout.learners[0].shards),
     publish_period=config.inference.publish_period,
     log_period_s=config.learner.log_period_s,
     checkpoint=config.checkpoint,

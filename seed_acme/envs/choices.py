@@ -48,3 +48,11 @@ def num_values(spec: dm_specs.Array) -> np.ndarray | None:
   if isinstance(spec, (dm_specs.DiscreteArray, ChoicesArray)) and math.prod(spec.shape):
     return np.asarray(spec.num_values, np.int64).reshape(-1)
   return None
+
+
+def as_choices(spec: dm_specs.Array) -> dm_specs.Array:
+  """Converts the specification of an action's array: integers become choices, 0 ... maximum."""
+  if isinstance(spec, dm_specs.DiscreteArray) or not np.issubdtype(spec.dtype, np.integer):
+    return spec
+  assert isinstance(spec, dm_specs.BoundedArray)
+  return ChoicesArray(np.broadcast_to(spec.maximum, spec.shape) + 1, spec.dtype, spec.name)

@@ -55,15 +55,20 @@ def free_bytes(path: pathlib.Path) -> int:
 
 
 def describe(path: str | os.PathLike[str], error: BaseException | None = None) -> str:
-  """Returns `the disk of /runs/catch is full (0.0 of 500.0 MB free)`; error: its cause, if any."""
+  """Returns `the disk of /runs/catch is full (0.0 of 500.0 MB free)`; error: its cause, if any.
+
+  If something unfinished was deleted meanwhile there is room again, and the text says so.
+  """
   words = _FULL[getattr(_refusal(error), 'errno', None) or errno.ENOSPC]
   folder = pathlib.Path(path).absolute()
   while not folder.is_dir():
     folder = folder.parent
   status = os.statvfs(folder)
   total = status.f_blocks * status.f_frsize
+  deleted = '' if has_no_room(folder) else ' now that the unfinished file is deleted'
   return (
-    f'{words.format(path=folder)} ({free_bytes(folder) / 1e6:.1f} of {total / 1e6:.1f} MB free)'
+    f'{words.format(path=folder)} '
+    f'({free_bytes(folder) / 1e6:.1f} of {total / 1e6:.1f} MB free{deleted})'
   )
 
 

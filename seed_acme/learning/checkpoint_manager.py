@@ -63,8 +63,15 @@ class CheckpointManager:
       self._resume(saved)
     else:
       if self._settings.initial_checkpoint:
-        self._learner.warm_start(opening.load_checkpoint(self._settings.initial_checkpoint).arrays)
+        self._warm_start(self._settings.initial_checkpoint)
       self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
+
+  def _warm_start(self, path: str) -> None:
+    new = self._learner.warm_start(opening.load_checkpoint(path).arrays)
+    if new:
+      self._run.add_notice(
+        f'{path} has no {", ".join(new[:3])}: it was made without, so it starts anew'
+      )
 
   def _resume(self, saved: checkpoint.Checkpoint) -> None:
     counts = saved.counts

@@ -60,8 +60,8 @@ class Learner:
     """published: indices of the acting network's variables that inference reads, in its order.
 
     total_steps: agent steps of the whole run. seed: for keys and shuffling. xla: compile the
-    gradient step. devices: to train on, see `utils.data_parallel`; the learner must be made within
-    the scope of the first. peers: the hosts that learn together, each from its own samples.
+    gradient step. devices: to train on, see `parallel.data_parallel`; the learner must be made
+    within the scope of the first. peers: the hosts that learn together, each from its own samples.
     """
     self._network = agent.acting.make()
     self._learning = agent.make_learning(self._network)
@@ -206,7 +206,10 @@ class Learner:
       batch: types.Nest, indices: tf.Tensor, keys: tf.Tensor, *arguments: tf.Tensor
     ) -> tf.Tensor:
       def step(indices: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-        metrics, _ = self._gradient_step(passes.take(batch, indices), key, *arguments)
+        minibatch = passes.take(batch, indices)
+        metrics, priorities = self._gradient_step(minibatch, key, *arguments)
+        if priorities is not None:
+          raise ValueError('losses of an agent with `Learning.passes` must not return priorities')
         return self._stacks.stack('learn', metrics)
 
       return consecutive.for_each_row(step, indices, keys)
@@ -297,9 +300,17 @@ class Learner:
     saved_variables.assign(self._named_variables(), arrays)
     self.num_updates = num_updates
 
-  def warm_start(self, arrays: dict[str, np.ndarray]) -> None:
-    """Loads the weights of another run's checkpoint; the optimisers are not restored."""
-    saved_variables.assign(self._weights(), arrays)
+  def warm_start(self, arrays: dict[str, np.ndarray]) -> list[str]:
+    """Loads the weights of another run's checkpoint; the optimisers are not restored.
+
+    Returns the names of variables that only learning has and the checkpoint lacks, such as the
+    learnt weight of a loss term that the other run did not have. They keep their initial values.
+    Raises `types.UserError` if one that acts is missing, or if a shape differs.
+    """
+    weights = self._weights()
+    new = [name for name in weights if saved_variables.is_learning(name) and name not in arrays]
+    saved_variables.assign({name: weights[name] for name in weights.keys() - new}, arrays)
+    return new
 
   def _weights(self) -> dict[str, tf.Variable]:
     return {

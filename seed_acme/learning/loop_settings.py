@@ -11,11 +11,11 @@ class LoopSettings(NamedTuple):
   """Settings of one run.
 
   total_steps: agent steps after which it ends. max_wall_s: seconds after which it ends; 0 = no
-  limit. batch_size: unrolls in an update. min_unrolls: unrolls that must be in the replay memory
-  before the first update. publish_period: updates between two publications of the weights.
-  log_period_s: seconds between two rows of the log. initial_checkpoint: checkpoint whose weights to
-  start from, '' = none. is_filmed: whether evaluation episodes are filmed. common: values that must
-  be equal on all learner hosts, by field.
+  limit. batch_size: unrolls in an update. min_unrolls: unrolls that must be in this host's
+  replay memory before the first update. publish_period: updates between two publications of the
+  weights. log_period_s: seconds between two rows of the log. initial_checkpoint: checkpoint whose
+  weights to start from, '' = none. is_filmed: whether evaluation episodes are filmed. common:
+  values that must be equal on all learner hosts, by field.
   """
 
   total_steps: int

@@ -41,7 +41,8 @@ class Stepper:
         f'the loss does not depend on {", ".join(unused[:3])}: '
         'remove these variables from the network or use them'
       )
-    return found
+    # The gradient of an embedding is sparse and repeats rows, whose norm is not that of their sum.
+    return [tf.convert_to_tensor(gradient) for gradient in found]
 
   def apply(self, gradients: list[tf.Tensor], learning_rate: tf.Tensor) -> tf.Tensor:
     """Clips and steps; returns the norm before clipping."""

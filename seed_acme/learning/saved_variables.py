@@ -16,6 +16,12 @@ def acting(network: core.RecurrentNetwork) -> dict[str, tf.Variable]:
   return {f'{ACTING}/{variable.name}': variable for variable in network.variables}
 
 
+def is_learning(name: str) -> bool:
+  """Whether a variable, by its name in a checkpoint, is neither of the acting network nor of an
+  optimiser."""
+  return name.startswith(f'{LEARNING}/')
+
+
 def assign(variables: dict[str, tf.Variable], arrays: dict[str, np.ndarray]) -> None:
   """Sets every variable from the array of its name; sets all of them or none.
 

@@ -298,11 +298,12 @@ def _create_and_check(
       f'{source} returned {" and ".join(fields)} of shapes {found} for one row; '
       f'{tuple(needed)} is needed for these actions'
     )
-  _check_names(network)
+  check_names(network.variables)
 
 
-def _check_names(network: core_lib.RecurrentNetwork) -> None:
-  counts = collections.Counter(v.name for v in network.variables)
+def check_names(variables: Sequence[tf.Variable]) -> None:
+  """Raises `types.UserError` if two variables of a network have the same name."""
+  counts = collections.Counter(v.name for v in variables)
   repeated = [name for name, count in counts.items() if count > 1]
   if repeated:
     raise types.UserError(

@@ -53,6 +53,7 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
     return
   if ':' not in config.torso:
     _check_name(config.torso, TORSOS, 'network.torso')
+    _check_no_torso_settings(config)
   _check_name(config.core, CORES, 'network.core')
   if config.frame_stack > 1:
     _require_unpacked(spec.observation, config.frame_stack)
@@ -139,6 +140,14 @@ def _check_torso_initializer(
     raise types.UserError(
       f"network.torso_initializer ('{config.torso_initializer}') has no effect with {ignored_by}: "
       f"set it to 'default', or choose a torso that it is for ({convolutional})"
+    )
+
+
+def _check_no_torso_settings(config: config_lib.NetworkConfig) -> None:
+  if config.torso_settings:
+    raise types.UserError(
+      f'network.torso_settings ({config.torso_settings}) have no effect with network.torso '
+      f"'{config.torso}': they are for a torso of your own, package.module:name; leave them out"
     )
 
 

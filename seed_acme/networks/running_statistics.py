@@ -16,6 +16,9 @@ from seed_acme import types
 from seed_acme.ops import shapes
 
 _MIN_STD, _MAX_STD = 1e-6, 1e6
+# What the network's output counts for in a value while the targets have had no spread. Targets are
+# partly such values, and must not get a spread from them alone, even if outputs are in thousands.
+_SCALE_BEFORE_SPREAD = 1e-12
 
 
 class RunningStatistics(snt.Module):
@@ -135,10 +138,10 @@ class ValueNormalizer(snt.Module):
 
   Without it x stays the same, which is plain normalisation of the targets.
 
-  Until the first statistics exist, values are close to 0 (sigma = 1e-6) and nothing is rescaled.
-  A network that was initialised for outputs near 1 keeps them, whatever the scale of the
-  rewards, so that training is the same at every scale. Preserving V = x would instead divide
-  the last layer by the scale of the rewards.
+  Until targets differ (sigma above 1e-6), values are practically m and nothing is rescaled, as
+  when all rewards so far were 0. A network that was initialised for outputs near 1 keeps them,
+  whatever the scale of the rewards, so that training is the same at every scale. Preserving
+  V = x would instead divide the last layer by the scale of the rewards.
   """
 
   def __init__(
@@ -165,7 +168,7 @@ class ValueNormalizer(snt.Module):
     if keeps_previous:
       self._previous = (
         tf.Variable(0.0, trainable=False, name='previous_mean'),
-        tf.Variable(_MIN_STD, trainable=False, name='previous_std'),
+        tf.Variable(_SCALE_BEFORE_SPREAD, trainable=False, name='previous_std'),
       )
 
   @property
@@ -183,7 +186,7 @@ class ValueNormalizer(snt.Module):
     if self._appended is not None:
       scale, shift = self._appended
       x = scale * x + shift
-    return self._statistics.std() * x + self._statistics.mean()
+    return self._scale() * x + self._statistics.mean()
 
   def normalize(self, value: tf.Tensor) -> tf.Tensor:
     """Returns (v - m) / sigma, `[...]`."""
@@ -195,6 +198,9 @@ class ValueNormalizer(snt.Module):
       return self.normalize(value)
     mean, std = self._previous
     return (value - mean) / std
+
+  def _scale(self) -> tf.Tensor:
+    return tf.where(self.has_spread(), self.std(), _SCALE_BEFORE_SPREAD)
 
   def std(self) -> tf.Tensor:
     """Returns sigma, a scalar."""
@@ -210,7 +216,7 @@ class ValueNormalizer(snt.Module):
 
   def update(self, targets: tf.Tensor, mask: tf.Tensor) -> None:
     """Updates the statistics with targets `[...]` in units of the reward, mask `[...]`."""
-    old = self.mean(), self.std()
+    old, of_values = (self.mean(), self.std()), (self.mean(), self._scale())
     preserves = tf.logical_and(self._compensates, self.has_spread())
     self._statistics.update(tf.reshape(targets, [-1]), tf.reshape(mask, [-1]))
     new = self.mean(), self.std()
@@ -218,7 +224,7 @@ class ValueNormalizer(snt.Module):
       assert self._last_layer is not None
       _preserve_outputs(*self._last_layer, old, new, preserves)
     if self._previous is not None:
-      for variable, before, now in zip(self._previous, old, new):
+      for variable, before, now in zip(self._previous, of_values, new):
         variable.assign(tf.where(preserves, now, before))
 
 

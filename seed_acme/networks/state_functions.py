@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from dm_env import specs as dm_specs
 import numpy as np
 import sonnet as snt
 import tensorflow as tf
@@ -103,7 +102,9 @@ class Branch(snt.Module):
     super().__init__(name=name)
     self._torso = torso
     self._specs = (
-      None if action_spec is None else tree.flatten(tree.map_structure(as_choices, action_spec))
+      None
+      if action_spec is None
+      else tree.flatten(tree.map_structure(choices.as_choices, action_spec))
     )
     self._is_early = is_early
 
@@ -121,17 +122,9 @@ class Branch(snt.Module):
     return tf.concat([self._torso(observation), encoded], axis=-1)
 
 
-def as_choices(spec: dm_specs.Array) -> dm_specs.Array:
-  """Converts the specification of an action's array: integers become choices, 0 ... maximum."""
-  if isinstance(spec, dm_specs.DiscreteArray) or not np.issubdtype(spec.dtype, np.integer):
-    return spec
-  assert isinstance(spec, dm_specs.BoundedArray)
-  return choices.ChoicesArray(np.broadcast_to(spec.maximum, spec.shape) + 1, spec.dtype, spec.name)
-
-
 def encoded_size(action_spec: types.Nest) -> int:
   """Returns how many numbers an encoded action has."""
-  specs = [as_choices(spec) for spec in tree.flatten(action_spec)]
+  specs = [choices.as_choices(spec) for spec in tree.flatten(action_spec)]
   sizes = [choices.num_values(spec) for spec in specs]
   return sum(
     int(np.prod(spec.shape, dtype=np.int64)) if size is None else int(size.sum())

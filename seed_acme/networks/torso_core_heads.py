@@ -42,7 +42,7 @@ class TorsoCoreHeads(snt.Module):
     self._torso = torso
     self._core = core
     self._heads = heads
-    self._action_spec = action_spec
+    self._action_spec = tree.map_structure(choices.as_choices, action_spec)
     self._previous_action_input = previous_action_input
     self._previous_reward_input = previous_reward_input
     self._previous_reward_bound = previous_reward_bound

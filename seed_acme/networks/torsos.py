@@ -28,8 +28,11 @@ def weight_initializer(
 ) -> snt.initializers.Initializer:
   """Returns `glorot_uniform` (Glorot and Bengio 2010; variance gain^2 2 / (fan_in + fan_out)),
   `lecun_normal` (LeCun et al. 1998; truncated at two deviations, variance gain^2 / fan_in), or
-  `orthogonal`: gain times a matrix with orthonormal rows or columns (Saxe et al. 2014).
+  `orthogonal`: gain times a matrix with orthonormal rows or columns (Saxe et al. 2014). A gain of 0
+  gives zeros.
   """
+  if gain == 0:
+    return snt.initializers.Zeros()
   if kind == 'lecun_normal':
     return snt.initializers.VarianceScaling(gain * gain, 'fan_in', 'truncated_normal')
   if kind == 'orthogonal':

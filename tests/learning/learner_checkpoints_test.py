@@ -161,3 +161,16 @@ def test_warm_start_needs_no_optimiser_in_the_checkpoint(pair):
     {name: x for name, x in donor.save().items() if name.startswith(('acting/', 'learning/'))}
   )
   learners.assert_all_equal(learners.values(learner), learners.values(donor))
+
+
+def test_a_warm_start_may_learn_the_weight_of_a_loss_that_the_other_run_did_not(pair):
+  (donor, _), learner = pair, learners.vtrace_learner(seed=3, target_entropy=0.5)
+  weight = 'learning/weights/learnt_weights/entropy_parameter:0'
+  before = _saved(learner)
+  assert learner.warm_start(donor.save()) == [weight]
+  after = _saved(learner)
+  np.testing.assert_array_equal(after[weight], before[weight])
+  acting = {name: x for name, x in donor.save().items() if name.startswith('acting/')}
+  learners.assert_all_equal([after[name] for name in acting], list(acting.values()))
+  with pytest.raises(types.UserError, match='the checkpoint has no acting/'):
+    learner.warm_start({weight: before[weight]})

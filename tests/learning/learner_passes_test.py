@@ -284,3 +284,11 @@ def test_published_values_do_not_change_when_further_updates_run(xla):
     toy_learner.assert_all_equal([x.numpy() for x in variables.values], copy)
   w = [toy_learner.by_name(variables)['w'] for variables in published]
   assert (w[0] != w[1]).all() and (w[1] != w[2]).all()
+
+
+def test_priorities_of_minibatches_are_refused():
+  def loss(network, batch):
+    return toy_learner.loss(network, batch)._replace(priorities=batch['x'][:, 0])
+
+  with pytest.raises(ValueError, match='must not return priorities'):
+    toy_learner.learner(loss).step(toy_learner.sample(), agent_steps=0)

@@ -189,3 +189,20 @@ def test_a_variable_that_the_loss_does_not_use_is_named():
   with pytest.raises(types.UserError, match='idle') as error:
     learner.step(learners.sample(), agent_steps=0)
   assert len(str(error.value).splitlines()) <= 4
+
+
+def test_repeated_rows_of_an_embedding_count_as_their_sum():
+  network = learners.Linear()
+  network.table = tf.Variable(tf.zeros([5, 2]), name='table')
+
+  def loss(network, sample):
+    output = learners.linear_loss(network, sample)
+    words = tf.gather(network.table, [1, 1, 1, 4])
+    return output._replace(losses={'linear': output.losses['linear'] + tf.reduce_sum(words)})
+
+  learner = learners.linear_learner(loss, network=network)
+  sample = learners.sample()
+  others = sum(np.sum(g**2) for g in learners.linear_gradients(sample))
+  of_table = 2 * (3.0**2 + 1.0**2)
+  metrics = learner.step(sample, agent_steps=0).metrics
+  assert metrics['learner/gradient_norm'] == pytest.approx(np.sqrt(others + of_table), rel=1e-5)

@@ -23,7 +23,7 @@ class Learner:
 
   def __init__(self):
     self.num_updates = 0
-    self.warm_started_from = None
+    self.warm_started_from, self.new_at_warm_start = None, []
     self.agent_steps = []
     self.is_spoilt = False
     self.watches = (agent_lib.Watch('toy/half', 1.0, 0.05, 50, 'no half', 'Double it.'),)
@@ -55,6 +55,7 @@ class Learner:
 
   def warm_start(self, arrays):
     self.warm_started_from = int(arrays['acting/w'])
+    return self.new_at_warm_start
 
 
 class Clock:

@@ -175,7 +175,9 @@ def test_a_run_killed_before_its_first_checkpoint_starts_anew(tmp_path, clock):
 def test_a_warm_start_takes_weights_and_nothing_else(tmp_path, clock):
   loop_run.trained(tmp_path / 'donor', clock, 4).loop.save()
   run = loop_run.Run(tmp_path / 'run', clock, initial_checkpoint=str(tmp_path / 'donor'))
+  run.learner.new_at_warm_start = ['learning/learnt_weights/entropy:0']
   run.loop.restore()
+  assert 'has no learning/learnt_weights/entropy:0' in run.folder.notices.read_text()
   assert run.learner.warm_started_from == 4
   assert run.learner.num_updates == run.loop.resumptions == 0
   assert run.counters.snapshot().agent_steps == 0

@@ -106,8 +106,8 @@ MUTATIONS = (
   record.Mutation(
     name='warm_start_takes_the_optimiser',
     file='seed_acme/learning/learner.py',
-    old='saved_variables.assign(self._weights(), arrays)',
-    new='saved_variables.assign(self._named_variables(), arrays)',
+    old='    weights = self._weights()\n    new =',
+    new='    weights = self._named_variables()\n    new =',
     tests='tests/learning/learner_checkpoints_test.py::test_warm_start_takes_the_weights_and_'
     'leaves_the_optimiser_new',
     fault='moments of another run move the first updates',

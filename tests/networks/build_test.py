@@ -6,6 +6,7 @@ import pytest
 import sonnet as snt
 import tensorflow as tf
 
+from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.networks import build
@@ -217,6 +218,7 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
     ({'core': 'lstn'}, "network.core ('lstn') is not known; did you mean lstm?"),
     ({'torso': 'own_module:OwnTors'}, "the module has no 'OwnTors'; did you mean OwnTorso?"),
     ({'torso': 'no_such_module:X'}, "No module named 'no_such_module'"),
+    ({'torso_settings': {'size': 3}}, "have no effect with network.torso 'mlp'"),
     ({'module': 'own_module'}, 'must be written package.module:Name'),
     ({'module': 'own_module:wrong_width'}, '((1, 7), (1,)) for one row; ((1, 3), (1,)) is needed'),
     (
@@ -289,3 +291,19 @@ def test_the_hidden_gain_scales_glorot_weights_too():
     next(v for v in network.variables if v.name.endswith('linear_0/w:0')) for network in networks
   )
   np.testing.assert_allclose(np.std(scaled) / np.std(plain), 3.0, rtol=0.02)
+
+
+def test_two_networks_of_one_name_would_not_both_be_saved():
+  twins = [_make_q(torso='mlp', mlp_sizes=(4,)) for _ in range(2)]
+  with pytest.raises(types.UserError, match='two variables are named targets/.*prefix of its own'):
+    agent_lib.named('targets', [*twins[0].variables, *twins[1].variables])
+  assert len(agent_lib.named('first', twins[0].variables)) == len(twins[0].variables)
+
+
+@pytest.mark.parametrize('initializer', ['glorot_uniform', 'lecun_normal', 'orthogonal'])
+def test_a_head_of_gain_0_begins_with_zeros(initializer):
+  network = _make(
+    torso='mlp', mlp_sizes=(4,), initializer=initializer, policy_head_gain=0.0, value_head_gain=0.0
+  )
+  prediction, _ = network(build.zero_inputs(_SPEC, 2), network.initial_state(2))
+  assert not np.any(prediction.policy_params) and not np.any(prediction.value)

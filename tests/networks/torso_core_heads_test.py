@@ -100,8 +100,11 @@ def test_permuting_and_padding_a_batch_changes_no_other_row(core):
   _assert_close(pick(network(pick(row, padded), pick(state, padded)), np.arange(_BATCH)), expected)
 
 
-def test_previous_choices_enter_one_hot():
-  spec = types.EnvironmentSpec(specs.Array((1,), np.float32), choices.ChoicesArray([2, 3]))
+@pytest.mark.parametrize(
+  'action', [choices.ChoicesArray([2, 3]), specs.BoundedArray((2,), np.int32, 0, [1, 2])]
+)
+def test_previous_choices_enter_one_hot(action):
+  spec = types.EnvironmentSpec(specs.Array((1,), np.float32), action)
   network = build.make_actor_critic(_config('none', True), spec, 5)
   widest = max(v.shape[0] for v in network.variables)  # the heads', without a core
   assert widest == 8 + 1 + 2 + 3  # the torso's features, the reward, two choices

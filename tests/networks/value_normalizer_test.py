@@ -69,12 +69,27 @@ def test_the_first_spread_leaves_the_outputs_and_before_it_values_are_next_to_no
   for constant in targets:  # no spread either
     normalizer.update(tf.constant(constant), tf.fill([2], True))
   before = normalizer.value(outputs())
-  np.testing.assert_allclose(before, 1e-6 * x, rtol=1e-6)
+  np.testing.assert_allclose(before, np.zeros(5), atol=1e-9)
   normalizer.update(tf.constant([1000.0, 3000.0]), tf.fill([2], True))
   after = normalizer.value(outputs())
   np.testing.assert_allclose(after, normalizer.std() * x + normalizer.mean(), rtol=1e-5)
   np.testing.assert_allclose(normalizer.normalize(after), x, rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(normalizer.normalize_previous(before), x, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize('has_last_layer', [False, True])
+def test_bootstrapping_from_an_untrained_network_is_no_spread(has_last_layer):
+  """Rewards are 0 for five updates, so that all targets are discounted values of the network."""
+  normalizer, outputs, w, _ = _linear(has_last_layer)
+  w.assign(100 * w)  # as with observations that are not normalised
+  x = outputs().numpy()
+  for _ in range(5):
+    normalizer.update(0.99 * normalizer.value(outputs()), tf.fill([5], True))
+  assert not normalizer.has_spread()
+  normalizer.update(tf.constant([0.0, 0.0, 0.0, 1.0]), tf.fill([4], True))
+  np.testing.assert_allclose(
+    normalizer.value(outputs()), normalizer.std() * x + normalizer.mean(), rtol=1e-5
+  )
 
 
 def _fitting(form, num_steps=200):

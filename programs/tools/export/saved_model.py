@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from seed_acme import types
+from seed_acme.files import disk
 from seed_acme.files import local
 from seed_acme.programs.tools.export import exported_policy
 from seed_acme.programs.tools.export import readme
@@ -56,5 +57,9 @@ def _write(policy: exported_policy.ExportedPolicy, readme: str, folder: pathlib.
       with local.replacing(folder) as temporary:
         tf.saved_model.save(policy.module(), str(temporary), signatures=policy.signatures())
         (temporary / 'README.md').write_text(readme, encoding='utf-8')
-  except tf.errors.OpError as error:  # raised by TensorFlow's own file system
+  except tf.errors.ResourceExhaustedError as error:  # TensorFlow's own file system met ENOSPC
+    raise types.Failure(
+      f'cannot write {folder}: {disk.describe(folder)}: make room there'
+    ) from error
+  except tf.errors.OpError as error:
     raise types.Failure(f'cannot write {folder}: {error.message}') from error

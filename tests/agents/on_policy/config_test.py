@@ -28,6 +28,7 @@ _EMA = on_policy_config.NormalizationConfig
     ('value_clip', -0.1, r'value_clip \(-0.1\) must be >= 0'),
     ('lambda_', 1.5, r'lambda_ \(1.5\) must be in \[0, 1\]'),
     ('values', _EMA('ema', decay=2.0), r'values.decay \(2.0\)'),
+    ('observations', _EMA('ema', decay=0.0), r'observations.decay \(0.0\) must be in \(0, 1\]'),
     ('num_bootstrap_steps', 0, r'num_bootstrap_steps \(0\)'),
     ('action_distribution', 'deterministic_tanh', r"action_distribution \('deterministic_tanh'\)"),
     ('advantage_offset', _NAN, r'advantage_offset \(nan\) must be a finite number'),
@@ -110,13 +111,16 @@ _ANEW = {'minibatch_of': 'unrolls', 'minibatch_size': 0, 'recompute_advantages':
 )
 @pytest.mark.parametrize('name', ['kl_to_behaviour', 'kl_from_behaviour'])
 def test_a_divergence_in_rewards_needs_a_policy_that_has_moved(name, fields, works):
-  """Before the first gradient step policy and behaviour are equal, so it would always be 0."""
+  """Before the first gradient step policy and behaviour are equal, so it would always be 0, unless
+  the behaviour is an older policy."""
   fields = {'penalties_in_rewards': 'subtracted', name: _Penalty(0.1), **fields}
   if works:
     config_validation.validate(_with('cartpole_ppo', fields))
   else:
     with pytest.raises(types.UserError, match=f'penalties_in_rewards.*agent.{name}'):
       config_validation.validate(_with('cartpole_ppo', fields))
+    lagging = {'strictly_on_policy': False}
+    config_validation.validate(_with('cartpole_ppo', fields, inference=lagging))
 
 
 def test_an_entropy_in_rewards_needs_none():

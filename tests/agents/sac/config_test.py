@@ -133,6 +133,7 @@ def test_one_whole_network_is_refused():
     ({'torso': 'my.module:Torso'}, "network.torso 'my.module:Torso'"),
     ({'frame_stack': 4}, 'network.frame_stack 4'),
     ({'core': 'gru'}, "network.core 'gru'"),
+    ({'mlp_sizes': ()}, r'network.mlp_sizes \(\)'),
   ],
 )
 def test_an_action_that_joins_late_needs_a_hidden_layer(network, said):

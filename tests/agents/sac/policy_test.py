@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+import sonnet as snt
 import tensorflow as tf
 import tree
 
@@ -150,3 +151,25 @@ def test_the_agent_acts_by_its_network_and_stores_nothing_of_it(make_world, kind
   expected = world.distribution.sample(prediction.policy_params, exploration.uniforms)
   for a, b in zip(tree.flatten(output.action), tree.flatten(expected)):
     np.testing.assert_array_equal(a, b)
+
+
+class TwoOfAName(snt.Module):
+  """A user's torso with two layers that get the same name."""
+
+  def __init__(self):
+    super().__init__(name='t')
+    self._layers = [snt.Linear(4), snt.Linear(4)]
+
+  def __call__(self, observation):
+    return self._layers[1](self._layers[0](observation))
+
+
+@pytest.mark.parametrize('makes_critics', [False, True])
+def test_layers_of_one_name_are_told_apart_by_nobody(makes_critics, make_spec, make_config):
+  spec, config = make_spec('continuous'), make_config()
+  settings = config_lib.NetworkConfig(torso=f'{__name__}:TwoOfAName', head_sizes=(4,))
+  with pytest.raises(types.UserError, match='share a name'):
+    if makes_critics:
+      network_lib.make_critics(spec, settings, 2, False)
+    else:
+      network_lib.make_policy(spec, settings, network_lib.make_distribution(spec, config), config)

@@ -83,7 +83,7 @@ def test_a_full_disk_is_named_with_what_is_kept_and_how_to_go_on(run, monkeypatc
     checkpoint_writer.save(run.checkpoints, 13, {}, {}, keep=1)
   assert _fail(run, full.value) == 1
   message = processes.read_failure(run)['message']
-  assert f'the disk of {run.path} is full' in message and ' MB free)' in message
+  assert f'the disk of {run.path} is full' in message and ' MB free' in message
   assert f'checkpoint {saved.name} is kept, what was learnt after it is lost' in message
   assert f'Make room there, then go on with: seed-acme train --run_dir={run.path}' in message
   assert 'Traceback' not in capfd.readouterr().err

@@ -227,3 +227,16 @@ def test_wrong_arguments_are_answered_in_words(arguments, said, runs, tmp_path, 
   assert cli.main(['export', *given]) == 2
   assert said in capsys.readouterr().err
   assert sorted(pathlib.Path(tmp_path).iterdir()) == before
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(runs, tmp_path, monkeypatch, capsys):
+  def full(module, path, signatures):
+    folder = pathlib.Path(path)
+    folder.mkdir()
+    (folder / 'saved_model.pb').write_bytes(b'half')
+    raise tf.errors.ResourceExhaustedError(None, None, 'part-00000; No space left on device')
+
+  monkeypatch.setattr(tf.saved_model, 'save', full)
+  assert cli.main(['export', str(runs['r2d2'][1]), f'--out={tmp_path / "policy"}']) == 1
+  assert f'the disk of {tmp_path} is full' in capsys.readouterr().err
+  assert list(tmp_path.iterdir()) == []
