@@ -31,7 +31,10 @@ _ROWS = {
 }
 # Agent and environment of a row of README's table -> the folders of its runs.
 _README_ROWS = {
-  ('V-trace (IMPALA)', 'Pong; Breakout; 2 million steps each'): ('pong_vtrace', 'breakout_vtrace'),
+  ('V-trace (IMPALA)', 'Pong, 2 million steps; Breakout, 3.5 million'): (
+    'pong_vtrace',
+    'breakout_vtrace',
+  ),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
     'pong_r2d2',
     'boxing_r2d2',
@@ -162,6 +165,20 @@ def test_a_row_of_single_changes_quotes_its_curve(change, folder):
   assert len(quoted) == len(found)
   for text, value in zip(quoted, found):
     assert f'{value:.{len(text.strip("*").partition(".")[2])}f}' == text.strip('*'), found
+
+
+def test_the_orthogonal_torso_of_r2d2_is_quoted_beside_the_default():
+  quoted = re.search(
+    rf'had returned ({_NUMBER}) in training after 0.7 million steps, '
+    rf'where seed 1 .*? had ({_NUMBER})\.',
+    ' '.join(_RESULTS.split()),
+  )
+  assert quoted
+  for folder, text in zip(('pong_changes/r2d2_orthogonal', 'pong_r2d2'), quoted.groups()):
+    curve = csv_file.read(_EVIDENCE / folder / 'metrics.csv')
+    steps, returns = (np.array(curve[x]) for x in ('agent_steps', 'episode/return_last_100'))
+    found = returns[(steps <= 7e5) & ~np.isnan(returns)][-1]
+    assert f'{found:.1f}' == text, folder
 
 
 _SECTIONS = [

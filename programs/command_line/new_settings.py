@@ -10,7 +10,7 @@ import dataclasses
 
 from seed_acme import config as config_lib
 
-_DICTIONARIES = ('environment.settings', 'network.torso_settings')
+DICTIONARIES = ('environment.settings', 'network.torso_settings')
 
 
 def add(
@@ -38,7 +38,7 @@ def add(
 def _split(argument: str) -> tuple[str, str, str]:
   """Splits `--config.environment.settings.rows=10` into dictionary, name and value, or ''."""
   flag, equals, text = argument.partition('=')
-  for path in _DICTIONARIES:
+  for path in DICTIONARIES:
     name = flag.removeprefix(f'--config.{path}.')
     if equals and name != flag and name.isidentifier():
       return path, name, text

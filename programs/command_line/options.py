@@ -40,7 +40,7 @@ class Option(NamedTuple):
     if self.is_positional:
       return f'{self.name.upper()}{" ..." if self.takes_several() else ""}'
     if self.is_switch:
-      return f'--no_{self.name}' if self.default is True else f'--{self.name}'
+      return f'--{self.name}'
     return f'--{self.name}{" " if self.takes_several() else "="}{value_word(self.kind)}'
 
   def takes_several(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from seed_acme.checks import near_names
 from seed_acme.configs import registry
+from seed_acme.programs.command_line import new_settings
 from seed_acme.programs.command_line import options as options_lib
 
 _AGENT = 'config.agent.'
@@ -81,6 +82,8 @@ def _unrecognized(
   agents = _agents_with(wanted.removeprefix(_AGENT)) if wanted.startswith(_AGENT) else []
   if agents and not any(option.group == wanted for option in options):
     return [*lines, f'that is a field of {" and ".join(agents)}']
+  if wanted.removeprefix('config.') in new_settings.DICTIONARIES:
+    return [f'{name} takes one setting each: write {_each(name, _values(name, words))}']
   found = near(wanted, [option.name for option in options])
   return [*lines, 'did you mean ' + ', '.join(f'--{path}' for path in found)] if found else lines
 
@@ -195,6 +198,12 @@ def _values(flag: str, words: Sequence[str]) -> Sequence[str]:
     end = next((j for j, text in enumerate(rest) if text.startswith('--')), len(rest))
     return rest[:end]
   return []
+
+
+def _each(flag: str, pairs: Sequence[str]) -> str:
+  """Writes names and values in turn as one option each."""
+  named = [f'{flag}.{key}={value}' for key, value in zip(pairs[::2], pairs[1::2])]
+  return ' '.join(named) or f'{flag}.NAME=VALUE'
 
 
 def _no_pairs(flag: str, values: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ class BenchArguments:
   launch: as for `train`; not with --soak_steps.
   seconds: length of the measured window; it is extended automatically if it proves too short.
   warmup_seconds: training before the window.
-  bounds: also measure environment, inference and training alone; not with --against.
+  no_bounds: do not measure environment, inference and training alone, as with --against.
   against: a second configuration, by name or path. The two are measured alternately, and their
     steps per CPU-second are compared. --config.FIELD options apply to the first only.
   against_launch: how the second is launched, by default as the first; without --against the second
@@ -42,7 +42,7 @@ class BenchArguments:
   launch: Literal['local_mp', 'single_process'] = 'local_mp'
   seconds: Annotated[float, bounds.above(0)] = 30.0
   warmup_seconds: Annotated[float, bounds.at_least(0)] = 8.0
-  bounds: bool = True
+  no_bounds: bool = False
   against: str = ''
   against_launch: Literal['', 'local_mp', 'single_process'] = ''
   rounds: Annotated[int, bounds.at_least(0)] = 0
@@ -67,7 +67,7 @@ def bench(arguments: BenchArguments, given: given_lib.Given) -> command_lib.Answ
     return _against(arguments, config)
   if arguments.soak_steps:
     return _soak(config, arguments.soak_steps)
-  result = _measured(arguments, config, arguments.launch, arguments.bounds)
+  result = _measured(arguments, config, arguments.launch, not arguments.no_bounds)
   return command_lib.Answer(result, description.describe(result))
 
 
@@ -78,9 +78,7 @@ def _of_throughput(arguments: BenchArguments) -> list[str]:
     for field in dataclasses.fields(arguments)
     if field.name not in ('soak_steps', 'json') and getattr(arguments, field.name) != field.default
   }
-  return [
-    f'--no_{name}' if value is False else f'--{name}={value}' for name, value in changed.items()
-  ]
+  return [f'--{name}' if value is True else f'--{name}={value}' for name, value in changed.items()]
 
 
 def _soak(config: config_lib.ExperimentConfig, num_steps: int) -> command_lib.Answer:

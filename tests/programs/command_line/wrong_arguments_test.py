@@ -69,6 +69,11 @@ _WRONG = [
     ["not 'rows=9'", 'write --config.environment.settings rows 9\n'],
   ),
   ('half a pair', 'train --config.environment.settings rows', ['settings rows VALUE']),
+  (
+    'pairs beside settings that the configuration has',
+    'train --config=atari_vtrace_small --config.environment.settings life_loss cut',
+    ['takes one setting each: write --config.environment.settings.life_loss=cut\n'],
+  ),
   ('a name without its flag', 'train cartpole_ppo', ["'cartpole_ppo'", '--config=cartpole_ppo']),
   ('a run without its flag', 'inspect old', ["'old'", '--run_dir=old']),
   ('a flag too many', 'evaluate --run_dir=old', ['write old without --run_dir']),
