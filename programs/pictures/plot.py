@@ -24,7 +24,7 @@ _GRID_POINTS = 200
 _BEYOND = 0.3  # fraction of the runs' range that intervals may extend beyond it
 _MARKS = ('s', '^', 'D', 'o', 'v', 'P', 'X')  # markers of published points
 _LEGEND_CHARACTERS = 150  # characters in a row of the legend
-_OF_BANDS = 'mean over runs of equal configuration, 95% interval (Student t)'
+_OF_BANDS = 'mean over runs of equal {sameness}, 95% interval (Student t)'
 _OF_CURVES = 'every row of the log, and smoothed'
 
 
@@ -48,21 +48,30 @@ def plot(
   run_dirs: Sequence[str | os.PathLike[str]],
   out: str | os.PathLike[str],
   reference: str | os.PathLike[str] = '',
+  labels: Sequence[str] = (),
 ) -> pathlib.Path:
   """Draws all runs into one PNG (or any format of matplotlib, by suffix) and returns its path.
 
-  reference: file of published points, see `published.read`; '' = none. Raises `UserError` for a
-    folder that is no run, a run without episodes, a bad `reference` or `out`.
+  reference: file of published points, see `published.read`; '' = none. labels: a name for each run
+    in the legend; runs of one name are joined into their mean. () = names from the folders and
+    configurations. Raises `UserError` for a folder that is no run, a run without episodes, a bad
+    `reference` or `out`, or another number of labels.
   """
   if not run_dirs:
     raise types.UserError('no run to plot: give at least one run folder, such as runs/latest')
+  if labels and len(labels) != len(run_dirs):
+    raise types.UserError(
+      f'{len(labels)} labels for {len(run_dirs)} runs: give each run a label, in the same order'
+    )
   settings = [run_groups.settings(path) for path in run_dirs]
-  labels = _labels([pathlib.Path(path).resolve() for path in run_dirs], settings)
-  curves = [read_curve(path, label) for path, label in zip(run_dirs, labels)]
+  names = labels or _labels([pathlib.Path(path).resolve() for path in run_dirs], settings)
+  curves = [read_curve(path, name) for path, name in zip(run_dirs, names)]
   heading = run_groups.heading(settings)
   what = f'{heading}: return' if heading else 'Return'
   points = published.read(reference) if reference else []
-  figure = _draw(curves, _bands(curves, settings), points, f'{what} of training episodes')
+  bands = _named_bands(labels) if labels else _bands(curves, settings)
+  below = _OF_BANDS.format(sameness='label' if labels else 'configuration') if bands else _OF_CURVES
+  figure = _draw(curves, bands, points, f'{what} of training episodes\n{below}')
   return drawing.write(figure, out)
 
 
@@ -144,16 +153,27 @@ def _labels(paths: Sequence[pathlib.Path], settings: Sequence[run_groups.Setting
   return [', '.join([label, *fields]) for label, fields in zip(labels, differences)]
 
 
+def _named_bands(labels: Sequence[str]) -> list[_Band]:
+  """Returns a band for each label; [] if all differ, so that each curve is drawn separately."""
+  groups: dict[str, list[int]] = {}
+  for place, label in enumerate(labels):
+    groups.setdefault(label, []).append(place)
+  if len(groups) == len(labels):
+    return []
+  return [(_counted(label, group), group) for label, group in groups.items()]
+
+
+def _counted(label: str, group: Sequence[int]) -> str:
+  return f'{label} ({len(group)} run{"s" * (len(group) > 1)})'
+
+
 def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> list[_Band]:
   """Returns the bands of runs with equal configuration; [] if each curve is drawn separately."""
   if len(curves) <= _MAX_CURVES or not all('name' in values for values in settings):
     return []
   groups = run_groups.equal(settings)
   labels = run_groups.labels([settings[group[0]] for group in groups])
-  return [
-    (f'{label} ({len(group)} run{"s" * (len(group) > 1)})', group)
-    for label, group in zip(labels, groups)
-  ]
+  return [(_counted(label, group), group) for label, group in zip(labels, groups)]
 
 
 def _draw(
@@ -166,7 +186,7 @@ def _draw(
   figure = drawing.new_figure(11, 4.6 + 0.2 * math.ceil(len(labels) / num_columns))
   panels = figure.subplots(1, 2, sharey=True)
   _draw_panels(panels, curves, bands, points)
-  drawing.title(figure, f'{heading}\n{_OF_BANDS if bands else _OF_CURVES}')
+  drawing.title(figure, heading)
   drawing.legend(figure, panels[0], num_columns)
   return figure
 

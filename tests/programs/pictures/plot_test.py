@@ -150,6 +150,19 @@ def test_more_than_five_runs_become_a_band_for_each_configuration(tmp_path):
   assert not any(label.startswith(f'{tmp_path.name}/') for label in six)
 
 
+def test_labels_of_ones_own_name_the_runs_and_join_those_of_one_name(tmp_path):
+  runs = [_run(tmp_path / str(i), np.arange(20.0)) for i in range(3)]
+  out = tmp_path / 'out.svg'
+  plot.plot(runs, out, labels=['old', 'new', 'newest'])
+  text = _text(out)
+  assert all(name in text for name in ('old', 'new', 'newest')) and 'runs)' not in text
+  plot.plot(runs, out, labels=['old', 'new', 'new'])
+  assert {'old (1 run)', 'new (2 runs)'} <= set(_text(out))
+  assert 'mean over runs of equal label, 95% interval (Student t)' in _text(out)
+  with pytest.raises(types.UserError, match='2 labels for 3 runs: give each run a label'):
+    plot.plot(runs, out, labels=['old', 'new'])
+
+
 def test_a_band_is_the_mean_of_the_runs_that_go_so_far_with_its_interval():
   curves = [
     plot.Curve('', np.arange(n) * 10.0, np.arange(n) / 60, np.full(n, value))
