@@ -68,8 +68,8 @@ def _run_beside_chief(options: Options) -> int:
   own = cluster.learners[options.learner_index]
   membership.say(name, f'at {own}, beside the chief at {cluster.learner}')
   with membership.local_folder() as folder:
-    life = launches.Life(show=lambda text: membership.say(name, text))
-    outcome = _learn(folder, options, life)
+    supervision = launches.Supervision(show=lambda text: membership.say(name, text))
+    outcome = _learn(folder, options, supervision)
     if outcome.failure is not None:
       membership.say('error', outcome.failure['message'])
     elif outcome.exit_code == 0:
@@ -115,8 +115,8 @@ def _run_in(folder: run_directory.RunDirectory, options: Options) -> int:
       'Notice: checkpoints hold weights and counters only: the replay memory stays on '
       f'{cluster.replay}'
     )
-  life = launches.Life(show=train_command.above(progress), progress=progress)
-  outcome = _learn(folder, options, life)
+  supervision = launches.Supervision(show=train_command.above(progress), progress=progress)
+  outcome = _learn(folder, options, supervision)
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (
@@ -133,15 +133,15 @@ def _run_in(folder: run_directory.RunDirectory, options: Options) -> int:
 
 
 def _learn(
-  folder: run_directory.RunDirectory, options: Options, life: launches.Life
+  folder: run_directory.RunDirectory, options: Options, supervision: launches.Supervision
 ) -> launches.Outcome:
   config, cluster = options.config, options.cluster
   # If one host fails, all end. A host that restarts at once may meet a host that is still shutting
   # down, so each restart of one host may cost every other host a start.
   meetings = options.max_restarts * len(cluster.learners)
-  life = life._replace(max_restarts=options.max_restarts, max_meetings=meetings)
+  supervision = supervision._replace(max_restarts=options.max_restarts, max_meetings=meetings)
   launch = launches.load(launches.HOSTS, cluster.path, str(options.learner_index))
-  return launch.start(launches.Run(config, folder), layout_lib.Layout.of(config), life)
+  return launch.start(launches.Run(config, folder), layout_lib.Layout.of(config), supervision)
 
 
 def _exit_code(outcome: launches.Outcome) -> int:

@@ -36,7 +36,7 @@ class Attempt:
     run_dir: run_directory.RunDirectory,
     launch: Sequence[str],
     saving_s: float,
-    life: launches.Life,
+    supervision: launches.Supervision,
     stall_s: float,
   ):
     """launch: arguments of `launcher_process.start`. saving_s: how long saving the replay memory
@@ -46,7 +46,11 @@ class Attempt:
     self._launch = launch
     self._saving_s = saving_s
     self._stop_s = _STOP_S + saving_s
-    self._show, self._progress, self._should_stop = life.show, life.progress, life.should_stop
+    self._show, self._progress, self._should_stop = (
+      supervision.show,
+      supervision.progress,
+      supervision.should_stop,
+    )
     self._launcher: subprocess.Popen | None = None
     self._earlier_s: float | None = None  # `summary.status_time_s` when this attempt began
     self._ending_since_s: float | None = None  # time of a stop or a failure

@@ -47,10 +47,10 @@ def train(
       resuming = 'Resuming' if folder.holds_run() else 'Run'
       shown.message(f'{resuming}: {train_command.shown(folder)}')
     with contextlib.closing(_Rows(folder, on_log, shown)) as rows:
-      life = launches.Life(
+      supervision = launches.Supervision(
         max_restarts, show=train_command.above(shown), progress=shown, should_stop=rows.ask
       )
-      outcome = way.start(launches.Run(config, folder), layout, life)
+      outcome = way.start(launches.Run(config, folder), layout, supervision)
       if shown is not None and outcome.exit_code != 128 + signal.SIGPIPE:
         shown.finish()
   if rows.error is not None:

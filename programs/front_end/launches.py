@@ -70,7 +70,7 @@ class Run(NamedTuple):
   command: Command | None = None
 
 
-class Life(NamedTuple):
+class Supervision(NamedTuple):
   """How the front end accompanies a run.
 
   max_meetings: further starts, besides `max_restarts`, after meeting another host that was still
@@ -105,7 +105,7 @@ class Launch:
   def refuse(self, layout: layout_lib.Layout) -> None:
     """Raises `types.UserError` with value and fix for a layout that this launch cannot run."""
 
-  def start(self, run: Run, layout: layout_lib.Layout, life: Life) -> Outcome:
+  def start(self, run: Run, layout: layout_lib.Layout, supervision: Supervision) -> Outcome:
     """Starts the run; returns when it has ended, or when it continues without this machine."""
     raise NotImplementedError
 

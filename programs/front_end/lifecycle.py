@@ -130,14 +130,14 @@ def run(
   config: config_lib.ExperimentConfig,
   run_dir: run_directory.RunDirectory,
   launch: Callable[[Callable[[str], None]], Sequence[str]],
-  life: launches.Life,
+  supervision: launches.Supervision,
 ) -> launches.Outcome:
   """Trains until the end, a signal, or a failure with no restart left.
 
   launch: returns the arguments of `launches.load` for the launcher's process; may print why.
   """
-  show = streams.outliving_terminal()(life.show)
-  life = life._replace(show=show)
+  show = streams.outliving_terminal()(supervision.show)
+  supervision = supervision._replace(show=show)
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
@@ -150,16 +150,18 @@ def run(
       run_dir,
       launch(show),
       replay_size.saving_seconds(num_bytes),
-      life,
+      supervision,
       stall.limit_s(config.learner),
     )
     with signals.signals_to(attempt.request_stop):
-      code, failure = _attempted(attempt, run_dir, life)
+      code, failure = _attempted(attempt, run_dir, supervision)
     return _conclude(config, run_dir, attempt, code, failure, show)
 
 
 def _attempted(
-  attempt: attempt_lib.Attempt, run_dir: run_directory.RunDirectory, life: launches.Life
+  attempt: attempt_lib.Attempt,
+  run_dir: run_directory.RunDirectory,
+  supervision: launches.Supervision,
 ) -> tuple[int, dict[str, Any] | None]:
   """Starts the launcher until no restart is left; returns the last exit code and failure."""
   restarts = meetings = 0
@@ -169,12 +171,14 @@ def _attempted(
     if code != processes.FAILURE_EXIT or attempt.is_stopped:
       return code, failure
     reason = failure['message'] if failure else 'unknown'
-    if processes.is_of_another_that_was_met(failure) and meetings < life.max_meetings:
+    if processes.is_of_another_that_was_met(failure) and meetings < supervision.max_meetings:
       meetings += 1
-      life.show(f'Starting once more, because nothing was begun: {reason}')
-    elif restarts < life.max_restarts:
+      supervision.show(f'Starting once more, because nothing was begun: {reason}')
+    elif restarts < supervision.max_restarts:
       restarts += 1
-      life.show(f'Restart {restarts} of {life.max_restarts} from the newest checkpoint: {reason}')
+      supervision.show(
+        f'Restart {restarts} of {supervision.max_restarts} from the newest checkpoint: {reason}'
+      )
     else:
       return code, failure
 

@@ -77,8 +77,10 @@ def _train(
     if hint:
       print(f'Hint: {hint}', flush=True)
   progress = None if options.prints_json else terminal.Progress()
-  life = launches.Life(max_restarts=options.max_restarts, show=above(progress), progress=progress)
-  outcome = launch.start(launches.Run(config, folder), layout, life)
+  supervision = launches.Supervision(
+    max_restarts=options.max_restarts, show=above(progress), progress=progress
+  )
+  outcome = launch.start(launches.Run(config, folder), layout, supervision)
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (

@@ -25,11 +25,11 @@ class Here(launches.Launch):
   node = processes.LAUNCHER
 
   def start(
-    self, run: launches.Run, layout: layout_lib.Layout, life: launches.Life
+    self, run: launches.Run, layout: layout_lib.Layout, supervision: launches.Supervision
   ) -> launches.Outcome:
     """Runs the front end until the run has ended."""
     assert run.folder is not None
-    return lifecycle.run(run.config, run.folder, lambda show: self.chosen(run, show), life)
+    return lifecycle.run(run.config, run.folder, lambda show: self.chosen(run, show), supervision)
 
   def chosen(self, run: launches.Run, show: Callable[[str], None]) -> tuple[str, ...]:
     """Returns the command of this launch, or of one that it chooses and reports with `show`."""

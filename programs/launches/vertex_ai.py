@@ -16,12 +16,12 @@ class Launch(launches.Launch):
     launches.refuse_shards_elsewhere(layout)
 
   def start(
-    self, run: launches.Run, layout: layout_lib.Layout, life: launches.Life
+    self, run: launches.Run, layout: layout_lib.Layout, supervision: launches.Supervision
   ) -> launches.Outcome:
     """Submits the job. It needs a command line, because only that has the cloud's settings."""
     assert run.command is not None
     arguments, names_config, words = run.command
-    if life.max_restarts or arguments.json:
+    if supervision.max_restarts or arguments.json:
       raise types.UserError(
         '--max_restarts and --json are not for --launch=vertex_ai, which '
         'restarts nodes by itself: leave them out'

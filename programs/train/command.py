@@ -73,7 +73,7 @@ def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_li
       launch.refuse(layout)
       words = (f'--config={given.name or given.command.config}', *given.line.words)
       asked = launches.Run(config, None, launches.Command(arguments, bool(given.name), words))
-      return launch.start(asked, layout, launches.Life(arguments.max_restarts)).exit_code
+      return launch.start(asked, layout, launches.Supervision(arguments.max_restarts)).exit_code
     if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():
       raise types.UserError(
         '--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or leave them out'

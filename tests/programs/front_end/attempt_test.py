@@ -42,7 +42,7 @@ def test_a_killed_launcher_is_judged_by_the_status_of_its_own_start(
 
   monkeypatch.setattr(launcher_process, 'start', start)
   shown = _Shown()
-  attempt = attempt_lib.Attempt(run, (), 0.0, launches.Life(progress=shown), 0.0)
+  attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(progress=shown), 0.0)
   assert attempt.run() == code
   assert run.failure.exists() == bool(code)
   found = [status.get('updates') for status in shown.statuses]
@@ -76,8 +76,8 @@ def test_the_cpu_seconds_of_a_start_are_known_though_its_front_end_was_killed(
   run = run_directory.create(tmp_path / 'run')
   for _ in range(2):
     with pytest.raises(SystemExit):
-      attempt_lib.Attempt(run, (), 0.0, launches.Life(should_stop=killed), 0.0).run()
-  last = attempt_lib.Attempt(run, (), 0.0, launches.Life(should_stop=lambda: True), 0.0)
+      attempt_lib.Attempt(run, (), 0.0, launches.Supervision(should_stop=killed), 0.0).run()
+  last = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(should_stop=lambda: True), 0.0)
   last.run()
   last.run()  # a restart by the same front end
   assert last.cpu_s == {'actor': 2.0, 'learner': 8.0}
@@ -95,6 +95,6 @@ def test_training_has_begun_once_a_start_has_written_a_status(tmp_path, monkeypa
     return subprocess.Popen(['sh', '-c', commands.pop(0)], start_new_session=True)
 
   monkeypatch.setattr(launcher_process, 'start', start)
-  attempt = attempt_lib.Attempt(run, (), 0.0, launches.Life(), 0.0)
+  attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(), 0.0)
   assert [attempt.run(), attempt.run()] == [1, 2]
   assert attempt.has_begun == writes

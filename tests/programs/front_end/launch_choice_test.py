@@ -167,10 +167,10 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
 
   monkeypatch.setattr(attempt, 'Attempt', Attempt)
   run = run_directory.create(folder / 'run')
-  given, life = _changed(environment=environment), launches.Life(show=shown.append)
+  given, supervision = _changed(environment=environment), launches.Supervision(show=shown.append)
   for _ in range(num_starts):  # a resumed run chooses again
     layout = layout_lib.Layout.of(given)
-    launches.load('auto').start(launches.Run(given, run), layout, life)
+    launches.load('auto').start(launches.Run(given, run), layout, supervision)
   assert launched == [(expected,)] * num_starts
   assert [line.partition(',')[0] for line in shown] == [f'Launch: {expected}'] * num_starts
   assert why in shown[0]

@@ -20,7 +20,7 @@ class Launch(launches.Launch):
     if layout.num_training > 10:
       raise types.UserError(f'a carrier pigeon takes 10 environments, not {layout.num_training}')
 
-  def start(self, run, layout, life):
+  def start(self, run, layout, supervision):
     print(f'{len(layout.actors)} actors of {run.config.name} fly')
     return launches.Outcome(7, {}, None)
 """

@@ -93,5 +93,5 @@ def test_a_host_that_is_met_before_it_ends_costs_no_restart(
 
   attempt = _Attempt()
   attempt.run = fail
-  lifecycle._attempted(attempt, run, launches.Life(1, max_meetings))
+  lifecycle._attempted(attempt, run, launches.Supervision(1, max_meetings))
   assert len(failures) - len(left) == starts

@@ -132,7 +132,9 @@ def test_train_says_so_at_the_start(tmp_path, monkeypatch):
     shown = []
     config, run = registry.load(name), run_directory.create(tmp_path / name)
     launches.load('local_mp').start(
-      launches.Run(config, run), layout_lib.Layout.of(config), launches.Life(show=shown.append)
+      launches.Run(config, run),
+      layout_lib.Layout.of(config),
+      launches.Supervision(show=shown.append),
     )
     warnings = [line for line in shown if line.startswith('Warning: ')]
     assert len(warnings) == says
