@@ -109,7 +109,7 @@ def test_the_plan_is_quoted_as_it_is_made(capsys):
 
 
 def test_the_returns_of_halfcheetah_are_quoted_as_they_were_reached():
-  text = (_FOLDER.parent / 'agents.md').read_text(encoding='utf-8')
+  text = (_FOLDER.parent / 'results.md').read_text(encoding='utf-8')
   runs = [run for run in _RUNS if _name(run).startswith('halfcheetah_sac/')]
   assert len(runs) == 3
   for run in runs:
