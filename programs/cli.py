@@ -46,11 +46,18 @@ def _run(line: line_lib.Line) -> int:
   signals.answer(_terminated, signal.SIGINT)
   if not command.runs_beside_actors:
     distribution.require_whole(command.name)
-  sys.path.append(os.getcwd())  # where the user's own environment or network may be
+  sys.path.append(_working_folder())  # where the user's own environment or network may be
   if line.topic is None:
     return _call(command, line)
   print(help_text.describe(*given_lib.described(command, line.config), command.name, line.topic))
   return 0
+
+
+def _working_folder() -> str:
+  try:
+    return os.getcwd()
+  except FileNotFoundError as error:
+    raise types.UserError('the working folder has been deleted: cd to another') from error
 
 
 def _call(command: command_lib.Command, line: line_lib.Line) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+import os
 from typing import NamedTuple, NoReturn
 
 from seed_acme import types
@@ -29,6 +30,14 @@ class _Parser(argparse.ArgumentParser):
     raise types.UserError(f'{message}\nsee: seed-acme --help')
 
 
+def _expanded(word: str) -> str:
+  """Expands the home folder in `--run_dir=~/runs/x`, where shells leave it to the program."""
+  option, equals, value = word.partition('=')
+  if option.startswith('--') and value.startswith('~'):
+    return f'{option}{equals}{os.path.expanduser(value)}'
+  return word
+
+
 def read(argv: Sequence[str]) -> Line:
   """Reads a command line; raises `types.UserError`. The command's own words are not checked."""
   parser = _Parser(add_help=False, allow_abbrev=False)
@@ -36,7 +45,7 @@ def read(argv: Sequence[str]) -> Line:
   parser.add_argument('--version', action='store_true')
   parser.add_argument('-h', '--help', nargs='?', const='')
   parser.add_argument('--config', nargs='?', const='', action='append', default=[])
-  found, words = parser.parse_known_args(argv)
+  found, words = parser.parse_known_args([_expanded(word) for word in argv])
   if '' in found.config:
     raise types.UserError('--config needs a name or a path: seed-acme list shows the names')
   if len(found.config) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import contextlib
 import signal
 import subprocess
 import tempfile
@@ -62,6 +63,11 @@ class Attempt:
     self.stop_signal: int | None = None  # the signal that stopped it, if one did
 
   @property
+  def has_finished(self) -> bool:
+    """Whether the training loop has written that its budget is used up."""
+    return self._status.get('status') == summary_lib.FINISHED
+
+  @property
   def cpu_s(self) -> dict[str, float]:
     """The CPU-seconds of all starts of the run by kind of node, including start-up."""
     return self._cpu.seconds
@@ -86,7 +92,7 @@ class Attempt:
     """Starts the launcher and returns 0, 1 or 2: its exit code, or 1 if it was killed."""
     processes.clear_failure(self._run_dir)
     for skipped in checkpoint.set_damaged_aside(self._run_dir.checkpoints):
-      self._show(f'Notice: {skipped}')
+      self._tell(f'Notice: {skipped}')
     _set_earlier_logs_aside(self._run_dir)
     self._run_dir.notices.unlink(missing_ok=True)
     self._notices = summary_lib.Notices(self._run_dir)
@@ -101,13 +107,19 @@ class Attempt:
       account = cpu_account.CpuAccount(launcher.pid)
       try:
         self._watch(launcher, account)
+      except BaseException:
+        self._stop()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+          launcher.wait(self._stop_s)
+        raise
       finally:
         self._kill()  # any process that the launcher left behind
         launcher.wait()
         self._run_dir.set_phase('')
     self._show_notices()
     self._show_progress()
-    self._should_stop()  # the last logged rows count, too
+    if self._should_stop() and not self.has_finished:  # the last logged rows count, too
+      self.is_stopped = True
     self._cpu.update(account.seconds())
     return self._exit_code(launcher.returncode)
 
@@ -126,15 +138,15 @@ class Attempt:
         self._stop()
       if self.stop_signal and not has_told:
         has_told = True
-        self._show('Stopping with a checkpoint; a second signal kills at once.')
+        self._tell('Stopping with a checkpoint; a second signal kills at once.')
       if self._is_overdue():
         self._report_overdue()
         self._kill()
       time.sleep(_POLL_S)
 
   def _report_overdue(self) -> None:
-    if self._status.get('status') == summary_lib.FINISHED and not self._run_dir.failure.exists():
-      self._show(f'Notice: the nodes did not end {self._stop_s:g} s after the run, and were killed')
+    if self.has_finished and not self._run_dir.failure.exists():
+      self._tell(f'Notice: the nodes did not end {self._stop_s:g} s after the run, and were killed')
       return
     message = f'the nodes did not end within {self._stop_s:g} s and were killed'
     processes.report_failure(self._run_dir, processes.LAUNCHER, message, processes.LAUNCHER)
@@ -142,8 +154,7 @@ class Attempt:
   def _is_overdue(self) -> bool:
     """Whether a stop, a failure or the end is so long ago that the launcher must be stuck."""
     now = time.monotonic()
-    is_finished = self._status.get('status') == summary_lib.FINISHED
-    if self._ending_since_s is None and (is_finished or self._run_dir.failure.exists()):
+    if self._ending_since_s is None and (self.has_finished or self._run_dir.failure.exists()):
       self._ending_since_s = now
     return self._ending_since_s is not None and now - self._ending_since_s > self._stop_s
 
@@ -176,7 +187,19 @@ class Attempt:
   def _show_notices(self) -> None:
     """Shows messages of the nodes to the user that do not end the run."""
     for line in self._notices.new():
-      self._show(f'Notice: {line}')
+      self._tell(f'Notice: {line}')
+
+  def _tell(self, text: str) -> None:
+    try:
+      self._show(text)
+    except BrokenPipeError:
+      self._lose_reader()
+
+  def _lose_reader(self) -> None:
+    """Stops the run because nobody reads its output any more, as in `seed-acme train | head`."""
+    self._progress = None
+    if self.stop_signal is None:
+      self.request_stop(signal.SIGPIPE)
 
   def _show_progress(self) -> None:
     status = summary_lib.read_progress(self._run_dir, self._earlier_s)
@@ -185,11 +208,10 @@ class Attempt:
     stalled = self._stall.look(status)
     if self._progress is not None:
       try:
-        with streams.outliving_terminal():
+        with streams.outliving_output():
           self._progress.update({**status, 'stalled': stalled} if stalled else status)
-      except BrokenPipeError:  # the reader is gone, as in `seed-acme train | head`
-        self._progress = None
-        self.request_stop(signal.SIGPIPE)
+      except BrokenPipeError:
+        self._lose_reader()
 
 
 def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:

@@ -43,9 +43,10 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
   error. For '', yields None.
   """
   if not bucket.is_url(path):
-    if path:
-      symbolic_links.refuse(pathlib.Path(path).absolute(), run_directory.OURS)
-    yield run_directory.RunDirectory(pathlib.Path(path).absolute()) if path else None
+    folder = run_directory.located(path) if path else None
+    if folder is not None:
+      symbolic_links.refuse(folder, run_directory.OURS)
+    yield run_directory.RunDirectory(folder) if folder else None
     return
   processes.set_tensorflow_defaults()
   if path.startswith(bucket.GOOGLE):

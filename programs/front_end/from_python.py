@@ -36,9 +36,9 @@ def train(
   """Implements `seed_acme.train`, which documents it."""
   launches.check(launch)
   bounds.at_least(0).check('max_restarts', max_restarts)
+  config_validation.validate(config)  # first, because a layout takes numbers as they are
   layout, way = layout_lib.Layout.of(config), launches.load(launch)
   way.refuse(layout)
-  config_validation.validate(config)  # before a bucket is opened, which takes time
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
     folder = lifecycle.prepare(config, path, bucket)

@@ -61,7 +61,7 @@ def prepare(
     video.require_packages('.mp4')
   _check_ports(config)
   if path is not None:
-    run = run_directory.RunDirectory(pathlib.Path(path).absolute())
+    run = run_directory.RunDirectory(run_directory.located(path))
     check_resume(config, run)
     [spec] = door.check([config])
     # The network was built for the specification in the run folder, which may treat choices as mere
@@ -136,9 +136,10 @@ def run(
 
   launch: returns the arguments of `launches.load` for the launcher's process; may print why.
   """
-  show = streams.outliving_terminal()(supervision.show)
+  show = streams.outliving_output()(supervision.show)
   supervision = supervision._replace(show=show)
   with run_directory.lock(run_dir):
+    before = run_dir.config.read_bytes() if run_dir.config.exists() else None
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
       run_directory.point_latest(run_dir)
@@ -155,7 +156,22 @@ def run(
     )
     with signals.signals_to(attempt.request_stop):
       code, failure = _attempted(attempt, run_dir, supervision)
-    return _conclude(config, run_dir, attempt, code, failure, show)
+    outcome = _conclude(config, run_dir, attempt, code, failure, show)
+    if not outcome.summary:
+      _put_back(run_dir, before)
+    return outcome
+
+
+def _put_back(run_dir: run_directory.RunDirectory, config: bytes | None) -> None:
+  """Undoes a start that began nothing, since the next may have another configuration.
+
+  config: the saved configuration before it; None = the run is new.
+  """
+  if config is None:
+    run_dir.config.unlink(missing_ok=True)
+    run_dir.specification.unlink(missing_ok=True)
+  else:
+    run_dir.config.write_bytes(config)
 
 
 def _attempted(
@@ -200,7 +216,8 @@ def _conclude(
   show: Callable[[str], None],
 ) -> launches.Outcome:
   if attempt.stop_signal:
-    status, exit_code = STOPPED, 128 + attempt.stop_signal
+    is_late = attempt.has_finished and failure is None  # the signal came after the last checkpoint
+    status, exit_code = FINISHED if is_late else STOPPED, 128 + attempt.stop_signal
   elif code == 0:
     status, exit_code = STOPPED if attempt.is_stopped else FINISHED, 0
   else:

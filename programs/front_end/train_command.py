@@ -62,6 +62,7 @@ def _train(
   options: Options,
   results: TextIO,
 ) -> int:
+  config_validation.validate(config)
   layout, launch = layout_lib.Layout.of(config), launches.load(options.launch)
   launch.refuse(layout)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')

@@ -6,6 +6,7 @@ does little that can fail; the environments, which can, are in the worker.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 import contextlib
 import json
 import os
@@ -17,6 +18,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs.interpreters import interpreter
+from seed_acme.libraries import parent_process
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import actor_worker
 from seed_acme.programs.nodes import node as node_lib
@@ -48,6 +50,7 @@ class Supervisor:
     self._node = node
     self._sections = node.life.filming(node.sections)
     self._watch = stall_watch.Watch(self._sections, node.tell, ends_workers=True)
+    parent_process.adopt_orphans()  # so that programs of a worker that died can be found
 
   def run(self) -> bool:
     """Supervises the worker; returns whether the run is over, rather than just this node."""
@@ -94,7 +97,9 @@ class Supervisor:
     raise WorkerFailed(text)
 
   def _run_worker(self, start: wire.Start) -> tuple[actor_worker.End, str]:
-    """Runs a worker to its end; returns how it ended and why."""
+    """Runs a worker to its end; returns how it ended and why. Programs that its environments have
+    started end with it."""
+    others = _descendants()
     read_fd, write_fd = os.pipe()
     activity_fd = activity_lib.shared_memory()
     try:
@@ -114,6 +119,7 @@ class Supervisor:
     finally:
       os.close(activity_fd)
       os.close(read_fd)
+    _kill(_descendants() - others)
     if said:
       if hangs:  # it hung after it had reported its end
         self._node.tell(f'{self._node.name}: {hangs}: its worker was killed')
@@ -124,7 +130,7 @@ class Supervisor:
     return actor_worker.End.FAILED, processes.describe_exit(worker.returncode)
 
   def _stop_worker(self, worker: subprocess.Popen, names_call: bool) -> None:
-    """Stops the worker. One that does not stop is killed, with the programs of its environments.
+    """Stops the worker. One that does not stop is killed.
 
     names_call: whether to report which call of an environment did not return.
     """
@@ -137,13 +143,8 @@ class Supervisor:
           f'{self._node.name}: environment {self._sections.environment.id} hangs: {call} has not '
           f'returned {_STOP_S:g} s after the worker was told to stop, and it was killed'
         )
-      programs = psutil.Process(worker.pid).children(recursive=True)
       worker.kill()
       worker.wait()
-      for program in programs:
-        with contextlib.suppress(psutil.NoSuchProcess):
-          program.kill()
-      psutil.wait_procs(programs, timeout=_KILLED_S)
 
   def _start_worker(self, start: wire.Start, report_fd: int, activity_fd: int) -> subprocess.Popen:
     variables = {
@@ -181,6 +182,17 @@ class Supervisor:
     except BrokenPipeError:  # it has died already; its exit code says how
       pass
     return worker
+
+
+def _descendants() -> set[psutil.Process]:
+  return set(psutil.Process().children(recursive=True))
+
+
+def _kill(programs: Collection[psutil.Process]) -> None:
+  for program in programs:
+    with contextlib.suppress(psutil.NoSuchProcess):
+      program.kill()
+  psutil.wait_procs(list(programs), timeout=_KILLED_S)
 
 
 def _written(pipe_fd: int) -> bytes:

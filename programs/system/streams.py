@@ -13,6 +13,7 @@ import sys
 from typing import TextIO
 
 from seed_acme.envs import process_state
+from seed_acme.files import disk
 
 _OUTPUTS = (1, 2)
 
@@ -38,14 +39,16 @@ def leave_lost_terminals() -> None:
 
 
 @contextlib.contextmanager
-def outliving_terminal() -> Iterator[None]:
-  """Ignores output to a terminal that has gone away, since that is no reason to fail."""
+def outliving_output() -> Iterator[None]:
+  """Ignores output to a terminal that has gone away, or to a full disk, since that is no reason to
+  fail. A pipe that nobody reads raises `BrokenPipeError` as ever."""
   try:
     yield
   except OSError as error:
-    if error.errno != errno.EIO:
+    if error.errno == errno.EIO:
+      leave_lost_terminals()
+    elif not disk.is_full(error):
       raise
-    leave_lost_terminals()
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from importlib import metadata
 import importlib.util
@@ -44,8 +45,9 @@ def in_checkout(command: str) -> str:
   folder = checkout()
   if folder is None:
     return f'{command}, in a checkout of the project'
-  if folder == pathlib.Path.cwd().resolve():
-    return command
+  with contextlib.suppress(FileNotFoundError):  # the working folder has been deleted
+    if folder == pathlib.Path.cwd().resolve():
+      return command
   return f'(cd {shlex.quote(str(folder))} && {command})'
 
 

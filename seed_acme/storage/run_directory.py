@@ -247,6 +247,13 @@ def _make_first_free(parent: pathlib.Path, stem: str) -> pathlib.Path:
       return path
 
 
+def located(path: str | os.PathLike[str]) -> pathlib.Path:
+  """Returns the absolute path of a run folder that is given by it or by a link such as
+  `runs/latest`, which other runs will move."""
+  folder = pathlib.Path(path).absolute()
+  return folder.resolve() if folder.is_symlink() else folder
+
+
 def create(path: str | os.PathLike[str]) -> RunDirectory:
   """Makes (or completes) the run folder at `path`.
 
@@ -257,7 +264,7 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
       f'{os.fspath(path)} is in a bucket, where this cannot work: give a local '
       'folder (seed-acme train and seed_acme.train take a bucket)'
     )
-  folder = pathlib.Path(path).absolute()
+  folder = located(path)
   for name in folder.parts:  # before the folders above it are made
     if len(os.fsencode(name)) > _MOST_BYTES:
       raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), os.fspath(folder))

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import numpy as np
+import psutil
 import pytest
 import reverb
 
@@ -89,6 +90,8 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   sources = [_processes_of(unroll) for group in unrolls for unroll in group]
   assert set().union(*sources) == set(seen)
   assert all(len(pids) == 1 for pids in sources)
+  *of_ended, of_last = map(int, report.with_suffix('.programs').read_text().split())
+  assert psutil.pid_exists(of_last) and not any(map(psutil.pid_exists, of_ended))
   assert set(json.loads(report.read_text())).isdisjoint(_FORBIDDEN)
   log = run.log('actor/0')
   assert 'worker failed (killed by SIGKILL), failure 1 of 3 in a row' in log

@@ -46,7 +46,8 @@ class _Wrapped:
 class Marked(_Wrapped):
   """Catch whose last observation number identifies the process that made it.
 
-  It starts a program that inherits all open files and outlives the actor's worker. When there is a
+  It starts a program that inherits all open files, and writes its process id into a file like
+  `report` with the suffix `.programs`. When there is a
   file like `report` with the suffix `.nan`, its rewards become NaN.
   """
 
@@ -61,6 +62,9 @@ class Marked(_Wrapped):
     self._spoils = os.path.splitext(report)[0] + '.nan'
     variables = {name: value for name, value in os.environ.items() if name != 'SEED_ACME_NODE'}
     self._program = subprocess.Popen(['sleep', '600'], close_fds=False, env=variables)
+    if report:
+      with open(os.path.splitext(report)[0] + '.programs', 'a') as file:
+        file.write(f'{self._program.pid}\n')
 
   def _changed(self, timestep):
     if self._report and self.num_steps == 100:

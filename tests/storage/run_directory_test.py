@@ -83,6 +83,17 @@ def test_latest_follows_the_newest_run_and_is_relative(tmp_path):
   assert sorted(os.listdir(tmp_path)) == ['a', 'b', 'latest']
 
 
+def test_a_run_that_is_opened_by_the_link_is_its_real_folder(tmp_path):
+  first, second = (run_directory.new(name, tmp_path) for name in 'ab')
+  run_directory.point_latest(first, tmp_path)
+  opened = run_directory.create(tmp_path / 'latest')
+  assert opened.path == first.path
+  run_directory.point_latest(opened, tmp_path)
+  assert (tmp_path / 'latest').resolve() == first.path
+  run_directory.point_latest(second, tmp_path)  # while the first is trained on
+  assert opened.path == first.path
+
+
 def test_latest_replaces_a_dangling_link(tmp_path):
   (tmp_path / 'latest').symlink_to('deleted')
   run = run_directory.new('a', tmp_path)

@@ -224,7 +224,7 @@ class Scheduler:
   def _print(self, show: Callable[[Progress], None]) -> None:
     if self._progress is not None:
       try:
-        with streams.outliving_terminal():
+        with streams.outliving_output():
           show(self._progress)
       except BrokenPipeError:  # the reader is gone, as in `seed-acme sweep | head`
         self._progress = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -31,7 +32,9 @@ def _check(config: config_lib.EnvironmentConfig) -> None:
 
 
 def _install() -> str:
-  made = os.path.relpath(os.path.join(extras.checkout() or '', '.venv-football/bin/python'))
+  made = os.path.join(extras.checkout() or '', '.venv-football/bin/python')
+  with contextlib.suppress(FileNotFoundError):  # the working folder has been deleted
+    made = os.path.relpath(made)
   return f'{extras.in_checkout("make football")}, then add --config.actor.python={made}'
 
 

@@ -1,5 +1,6 @@
 """One start of a launcher, which is a shell here."""
 
+import signal
 import subprocess
 import time
 
@@ -98,3 +99,59 @@ def test_training_has_begun_once_a_start_has_written_a_status(tmp_path, monkeypa
   attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(), 0.0)
   assert [attempt.run(), attempt.run()] == [1, 2]
   assert attempt.has_begun == writes
+
+
+def _stoppable(run, monkeypatch):
+  """A launcher that saves a checkpoint when it is asked to stop."""
+
+  def start(*_):
+    saving = (
+      f'trap "sleep 0.3; touch {run.path}/saved; exit 0" TERM; while true; do sleep 0.05; done'
+    )
+    return subprocess.Popen(['sh', '-c', saving], start_new_session=True)
+
+  monkeypatch.setattr(launcher_process, 'start', start)
+
+
+def test_a_run_whose_messages_nobody_reads_stops_with_a_checkpoint(tmp_path, monkeypatch):
+  run = run_directory.create(tmp_path / 'run')
+  _stoppable(run, monkeypatch)
+
+  def show(text):
+    raise BrokenPipeError(text)
+
+  def notify():
+    run.add_notice('something')
+    return False
+
+  attempt = attempt_lib.Attempt(
+    run, (), 0.0, launches.Supervision(show=show, should_stop=notify), 0.0
+  )
+  assert attempt.run() == 0
+  assert attempt.stop_signal == signal.SIGPIPE
+  assert (run.path / 'saved').exists()
+
+
+def test_an_error_of_the_front_end_lets_the_launcher_save(tmp_path, monkeypatch):
+  run = run_directory.create(tmp_path / 'run')
+  _stoppable(run, monkeypatch)
+
+  def fail():
+    time.sleep(0.5)  # until the shell has set its trap
+    raise OSError('unexpected')
+
+  with pytest.raises(OSError, match='unexpected'):
+    attempt_lib.Attempt(run, (), 0.0, launches.Supervision(should_stop=fail), 0.0).run()
+  assert (run.path / 'saved').exists()
+
+
+def test_a_wish_to_stop_is_remembered_when_the_launcher_dies_at_that_moment(tmp_path, monkeypatch):
+  run = run_directory.create(tmp_path / 'run')
+  dead = subprocess.Popen(['sh', '-c', 'exit 1'], start_new_session=True)
+  dead.wait()
+  monkeypatch.setattr(launcher_process, 'start', lambda *_: dead)
+  should_stop = lambda: True  # never asked while the launcher lived
+
+  attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(should_stop=should_stop), 0.0)
+  attempt.run()
+  assert attempt.is_stopped

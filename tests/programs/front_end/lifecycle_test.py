@@ -13,6 +13,7 @@ from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 
 @dataclasses.dataclass
@@ -20,6 +21,7 @@ class _Attempt:
   stop_signal: int | None = None
   is_stopped: bool = False
   has_begun: bool = True
+  has_finished: bool = False
   cpu_s: dict = dataclasses.field(default_factory=dict)
 
 
@@ -29,6 +31,7 @@ class _Attempt:
     (_Attempt(), 0, 7, 0, 'finished'),
     (_Attempt(), 0, 9, 1, 'failed'),
     (_Attempt(15, True), 0, 7, 143, 'stopped'),
+    (_Attempt(15, True, has_finished=True), 0, 7, 143, 'finished'),
     (_Attempt(15, True), 0, 9, 1, 'stopped'),
     (_Attempt(None, True), 0, 9, 1, 'stopped'),
     (_Attempt(), 1, 9, 1, 'failed'),
@@ -59,6 +62,27 @@ def test_wrong_input_at_the_start_leaves_the_summary_of_the_start_before(tmp_pat
   outcome = lifecycle._conclude(registry.load('catch_vtrace'), run, attempt, 2, None, print)
   assert outcome == (2, {}, None)
   assert local.read_json(run.summary) == {'status': 'stopped'}
+
+
+@pytest.mark.parametrize('is_new', [True, False])
+def test_a_configuration_that_the_learner_refuses_is_not_kept(tmp_path, monkeypatch, is_new):
+  class Refused(_Attempt):
+    def __init__(self, *_):
+      super().__init__(has_begun=False)
+      self.request_stop = lambda number: None
+      self.run = lambda: processes.USER_ERROR_EXIT
+
+  run = run_directory.create(tmp_path / 'run')
+  first = registry.load('catch_vtrace')
+  if not is_new:
+    saved_config.save(first, run.config)
+  monkeypatch.setattr(lifecycle.attempt_lib, 'Attempt', Refused)
+  wrong = dataclasses.replace(first, seed=5)
+  outcome = lifecycle.run(wrong, run, lambda show: (), launches.Supervision())
+  assert outcome.exit_code == 2
+  assert run.config.exists() != is_new
+  if not is_new:
+    assert saved_config.load(run.config) == first
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ open({file!r}, 'w').write('went on')
 """
 _SIGNAL = 'streams.leave_lost_terminals()'
 _ERROR = """
-with streams.outliving_terminal():
+with streams.outliving_output():
   print('lost', flush=True)
 """
 
@@ -72,7 +72,12 @@ def test_files_and_terminals_that_are_there_are_kept(tmp_path):
 
 
 def test_another_error_is_not_taken_for_a_lost_terminal():
-  with pytest.raises(OSError, match='no room'), streams.outliving_terminal():
+  with pytest.raises(OSError, match='nobody reads'), streams.outliving_output():
+    raise OSError(errno.EPIPE, 'nobody reads')
+
+
+def test_a_full_disk_of_the_output_is_no_reason_to_fail():
+  with streams.outliving_output():
     raise OSError(errno.ENOSPC, 'no room')
 
 
