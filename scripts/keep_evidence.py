@@ -37,7 +37,7 @@ def keep(
   with open(run / 'metrics.csv', encoding='utf-8', newline='') as source:
     reader = csv.DictReader(source)
     rows = list(reader)
-  every = max(1, len(rows) // max_rows)
+  every = max(1, -(-len(rows) // max_rows))
   with open(folder / 'metrics.csv', 'w', encoding='utf-8', newline='') as target:
     writer = csv.DictWriter(target, reader.fieldnames or [], lineterminator='\n')
     writer.writeheader()

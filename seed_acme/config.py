@@ -283,7 +283,7 @@ class LearnerConfig:
     `core.Logger`; '' = none.
   """
 
-  tensorflow_threads: Annotated[int, bounds.at_least(0)] = 1
+  tensorflow_threads: Annotated[int, bounds.Bound(0, 1024)] = 1
   log_period_s: Annotated[float, bounds.at_least(0)] = 1.0
   stall_s: Annotated[float, bounds.at_least(0)] = 60.0
   xla: bool = False

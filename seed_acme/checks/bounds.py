@@ -40,8 +40,15 @@ class Bound(NamedTuple):
     is_below = value < self.most if self.is_open_above else value <= self.most
     if not (is_above and is_below):
       raise types.UserError(f'{name} ({value}) must be {self}')
-    if not (self.takes_infinity or math.isfinite(value)):
+    if not (self.takes_infinity or _is_finite(value)):
       raise types.UserError(f'{name} ({value}) must be a finite number')
+
+
+def _is_finite(value: float) -> bool:
+  try:
+    return math.isfinite(value)
+  except OverflowError:  # an integer of more than 308 digits
+    return False
 
 
 FINITE = Bound()

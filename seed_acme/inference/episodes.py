@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Sequence
 import threading
 from typing import NamedTuple
 
@@ -36,7 +36,10 @@ class EpisodeStatistics:
     self._length = np.zeros(num_environments, np.int64)
     self._lock = threading.Lock()
     self._window: collections.deque[tuple[float, float, int]] = collections.deque(maxlen=WINDOW)
-    self._recent: list[tuple[float, float, int]] = []
+    # Those since the last report: their sums, and the episodes themselves, of which only the last
+    # are kept, because it may never be made.
+    self._sums, self._num_recent = np.zeros(3), 0
+    self._recent: collections.deque[tuple[float, float, int]] = collections.deque(maxlen=10_000)
     self._num_ended = 0
 
   def reset(self, env_ids: np.ndarray) -> None:
@@ -58,11 +61,7 @@ class EpisodeStatistics:
         zip(self._score[ended].tolist(), self._return[ended].tolist(), self._length[ended].tolist())
       )
       self.reset(ended)
-      with self._lock:
-        self._window.extend(episodes)
-        self._recent.extend(episodes)
-        self._num_ended += len(episodes)
-        del self._recent[:-10_000]  # bounded, because it may never be read
+      self.extend(episodes)
     return int(ended.size)
 
   def summary(self) -> EpisodeSummary:
@@ -87,25 +86,42 @@ class EpisodeStatistics:
 
   def take_recent(self) -> EpisodeSummary:
     """Returns the means over the episodes that ended since the last call."""
-    return _summarise(self.drain())
+    with self._lock:
+      sums, number = self._sums, self._num_recent
+      self._forget_recent()
+    return _of_sums(sums, number)
 
   def drain(self) -> list[tuple[float, float, int]]:
-    """Returns (score, return, length) of each episode that ended since the last call."""
+    """Returns (score, return, length) of each episode that ended since the last call, but of at
+    most the last 10,000."""
     with self._lock:
-      recent, self._recent = self._recent, []
+      recent = list(self._recent)
+      self._forget_recent()
     return recent
 
-  def extend(self, episodes: Iterable[tuple[float, float, int]]) -> None:
-    """Adds episodes that ended on another host, as returned by `drain` there."""
+  def _forget_recent(self) -> None:
+    self._sums, self._num_recent = np.zeros(3), 0
+    self._recent.clear()
+
+  def extend(self, episodes: Sequence[tuple[float, float, int]]) -> None:
+    """Adds (score, return, length) of ended episodes, also of those that `drain` returned on
+    another host."""
+    if not episodes:
+      return
     with self._lock:
-      for score, return_, length in episodes:
-        self._window.append((score, return_, length))
-        self._recent.append((score, return_, length))
-        self._num_ended += 1
+      self._window.extend((score, return_, length) for score, return_, length in episodes)
+      self._recent.extend((score, return_, length) for score, return_, length in episodes)
+      self._sums = self._sums + np.sum(np.array(episodes, np.float64), axis=0)
+      self._num_recent += len(episodes)
+      self._num_ended += len(episodes)
 
 
 def _summarise(episodes: list[tuple[float, float, int]]) -> EpisodeSummary:
-  if not episodes:
+  return _of_sums(np.sum(np.array(episodes, np.float64), axis=0), len(episodes))
+
+
+def _of_sums(sums: np.ndarray, number: int) -> EpisodeSummary:
+  if not number:
     return EpisodeSummary(0, None, None, None)
-  score, return_, length = np.mean(np.array(episodes, np.float64), axis=0).tolist()
-  return EpisodeSummary(len(episodes), score, return_, length)
+  score, return_, length = (sums / number).tolist()
+  return EpisodeSummary(number, score, return_, length)

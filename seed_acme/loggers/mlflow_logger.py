@@ -118,13 +118,15 @@ class MlflowLogger:
       _name(name): str(value)[:_MAX_CHARACTERS]
       for name, value in saved_config.flatten(config).items()
     }
-    before = self._client.get_run(self._run_id).data.params
+    data = self._client.get_run(self._run_id).data
+    before, tags = data.params, data.tags
     fresh = [self._entities.Param(name, value) for name, value in now.items() if name not in before]
     for i in range(0, len(fresh), _MAX_PARAMS):
       self._client.log_batch(self._run_id, params=fresh[i : i + _MAX_PARAMS])
     for name, value in now.items():
-      if before.get(name, value) != value:
-        self._client.set_tag(self._run_id, f'resumed.{name}', value)
+      tag = f'resumed.{name}'
+      if before.get(name, value) != value or tags.get(tag, value) != value:
+        self._client.set_tag(self._run_id, tag, value)
 
   def _tell(self, error: Exception) -> None:
     """Adds a notice for the first error only, as an unreachable server would fill the screen."""

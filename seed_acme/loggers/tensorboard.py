@@ -21,15 +21,22 @@ class TensorBoardLogger:
   One event per row costs a hundredth of one `tf.summary.scalar` per metric, which took a tenth of
   the training thread's time on small networks.
 
-  A resumed run writes a second event file into the same folder. Where its steps overlap
-  those of the killed run, TensorBoard shows the newer points and drops the older ones.
+  A resumed run writes a second event file into the same folder. From the step of its first row on,
+  TensorBoard drops the points of the start before, because each file says where it starts.
   """
 
   def __init__(self, folder: str | os.PathLike[str]):
     self._writer = event_file_writer.EventFileWriter(os.fspath(folder))
+    self._has_started = False
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """Adds one point to the curve of each metric."""
+    if not self._has_started:
+      self._has_started = True
+      start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+      self._writer.add_event(
+        event_pb2.Event(wall_time=time.time(), step=int(agent_steps), session_log=start)
+      )
     values = [
       summary_pb2.Summary.Value(tag=tag(name), simple_value=float(value))
       for name, value in metrics.items()

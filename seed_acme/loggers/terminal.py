@@ -228,7 +228,7 @@ def _number(status: Mapping[str, Any], name: str) -> float | None:
 
 def _compact(count: float) -> str:
   for unit, suffix in ((1e9, 'G'), (1e6, 'M'), (1e3, 'k')):
-    if count >= unit:
+    if count >= 0.9995 * unit:  # 999,936 is 1M, not 1,000k
       return f'{count / unit:.3g}{suffix}'
   return f'{count:.0f}'
 

@@ -36,6 +36,8 @@ class WandbLogger:
     self._run_dir = run_dir
     self._saved = {'rows': 0, **tracking.load(run_dir / FILE)}
     self._run = self._start(wandb, config)
+    # The file may be older than the run: a bucket has the one of some seconds before a kill.
+    self._saved['rows'] = max(self._saved['rows'], self._run.step)
     self._run.define_metric('agent_steps')
     self._run.define_metric('*', step_metric='agent_steps')
     self._saved.update(id=self._run.id, project=self._run.project, entity=self._run.entity)

@@ -24,6 +24,7 @@ import threading
 import time
 from typing import NamedTuple
 
+from seed_acme import types
 from seed_acme.files import bucket
 from seed_acme.files import local
 from seed_acme.storage import bucket_fetch
@@ -72,9 +73,12 @@ class Mirror:
     self._checkpoint_state: tuple[str, int, int] | None = None
     self._earlier_logs: list[tuple[str, str]] = []  # URLs: now, and when this start has logs
     self._lease = lease.Lease(bucket.join(self._url, _LOCK), period_s)
-    self._stop = threading.Event()
-    loops = (self._copy_on, self._renew_on)
-    self._threads = [threading.Thread(target=loop, name='mirror', daemon=True) for loop in loops]
+    self._lease_lock = threading.Lock()
+    self._stop, self._lets_go = threading.Event(), threading.Event()
+    self._copier, self._renewer = (
+      threading.Thread(target=loop, name='mirror', daemon=True)
+      for loop in (self._copy_on, self._renew_on)
+    )
 
   def start(self) -> None:
     """Takes the lease, fetches the run and starts copying. Raises `types.UserError`."""
@@ -92,8 +96,8 @@ class Mirror:
         self._sent[name] = _Sent(_state(self._run.path / name), 0.0)
     newest = checkpoint.newest(self._run.checkpoints)
     self._checkpoint_state = None if newest is None else _checkpoint_state(newest)
-    for thread in self._threads:
-      thread.start()
+    self._copier.start()
+    self._renewer.start()
 
   def _find_earlier_logs(self) -> list[tuple[str, str]]:
     """Returns the logs of the last start, and where each is to be moved. Makes an empty local
@@ -117,11 +121,13 @@ class Mirror:
     announcement.daemon = True
     announcement.start()
     try:
-      self._end_threads()
-      self._lease.renew()
-      self._copy(is_last=True)
+      self._end(self._stop, self._copier)
+      self._renew()
+      self._copy(is_last=True)  # meanwhile the lease is renewed, because this may take long
+      self._end(self._lets_go, self._renewer)
       self._lease.release()
     finally:
+      self._lets_go.set()
       announcement.cancel()
 
   def _announce_last_copy(self) -> None:
@@ -149,9 +155,16 @@ class Mirror:
     self._lease.release()
 
   def _end_threads(self) -> None:
-    self._stop.set()
-    for thread in self._threads:
-      thread.join()
+    self._end(self._stop, self._copier)
+    self._end(self._lets_go, self._renewer)
+
+  def _end(self, stop: threading.Event, thread: threading.Thread) -> None:
+    stop.set()
+    thread.join()
+
+  def _renew(self) -> None:
+    with self._lease_lock:
+      self._lease.renew()
 
   def _copy_on(self) -> None:
     last_s = time.monotonic()
@@ -159,7 +172,7 @@ class Mirror:
       try:
         self._copy(is_last=False)
         last_s = time.monotonic()
-      except (bucket.BucketError, OSError) as error:
+      except (bucket.BucketError, OSError, types.UserError, types.Failure) as error:
         print(f'bucket: {error}', flush=True)
         if time.monotonic() - last_s > _GIVE_UP_S:
           self._on_failure(error)
@@ -167,9 +180,9 @@ class Mirror:
       self._on_round()
 
   def _renew_on(self) -> None:
-    while not self._stop.wait(self._period_s):
+    while not self._lets_go.wait(self._period_s):
       try:
-        self._lease.renew()
+        self._renew()
       except lease.TakenOver as error:
         self._on_failure(error)
         return

@@ -275,7 +275,8 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
     )
   symbolic_links.refuse(folder, OURS)
   with local.explained(folder, 'write into'):
-    foreign = sorted(set(os.listdir(folder)) - OURS) if folder.exists() else []
+    names = os.listdir(folder) if folder.exists() else []
+    foreign = sorted(name for name in names if name not in OURS and not _is_temporary(name))
     if foreign and not (folder / 'config.json').is_file():
       raise types.UserError(
         f'run_dir {folder} holds files that belong to no run ({", ".join(foreign[:3])}): '
@@ -288,6 +289,12 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
     probe.touch()
     probe.unlink()
   return run
+
+
+def _is_temporary(name: str) -> bool:
+  """Whether this is a file that a program was writing when it was killed."""
+  found = re.fullmatch(r'\.(?:\d+\.(.+)|write-probe\.\d+)', name)
+  return found is not None and (found[1] is None or found[1] in OURS)
 
 
 def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool:

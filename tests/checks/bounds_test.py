@@ -85,3 +85,8 @@ def test_none_has_no_bound_and_another_type_is_left_to_the_check_of_types():
   bounds.check(_Base(size='many'))
   with pytest.raises(types.UserError, match=r'limit \(nan\)'):
     bounds.check(_Base(limit=_NAN))
+
+
+def test_an_integer_that_no_float_can_hold_is_refused_with_its_name():
+  with pytest.raises(types.UserError, match=r'total_steps \(1000*\) must be a finite number'):
+    bounds.at_least(1).check('total_steps', 10**400)

@@ -92,3 +92,20 @@ def test_episodes_that_ended_elsewhere_count_here():
   recent = here.take_recent()
   assert recent.score == 4.0 and recent.num_episodes == 2
   assert here.take_recent().num_episodes == 0
+
+
+@pytest.mark.parametrize('is_of_another_host', [False, True])
+def test_means_are_over_all_episodes_of_a_long_period_and_memory_stays_bounded(is_of_another_host):
+  statistics = episodes.EpisodeStatistics(1)
+  for i in range(32):
+    block = [(float(i >= 16), 2.0, 3)] * 1000
+    if is_of_another_host:
+      statistics.extend(block)
+    else:
+      for score, return_, _ in block:
+        add(statistics, [0], [types.LAST], [return_], [score])
+  summary = statistics.take_recent()
+  assert (summary.num_episodes, summary.score, summary.return_) == (32_000, 0.5, 2.0)
+  statistics.extend([(1.0, 1.0, 1)] * 32_000)
+  assert len(statistics.drain()) == 10_000
+  assert statistics.take_recent().num_episodes == 0

@@ -77,6 +77,8 @@ def test_a_resumed_run_goes_on_in_the_same_one(run, tmp_path):
   assert found.data.params['num_actors'] == str(_config().num_actors)
   assert found.data.tags['resumed.num_actors'] == '7'
   assert not run.notices.exists()
+  _make(run).close()  # with the value that it began with
+  assert client.get_run(run_id).data.tags['resumed.num_actors'] == str(_config().num_actors)
 
 
 def test_a_filmed_episode_is_an_artifact(run, tmp_path):

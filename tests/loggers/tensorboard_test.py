@@ -1,5 +1,7 @@
 """Event files, read back with TensorBoard's own reader."""
 
+import time
+
 from seed_acme import types
 from seed_acme.loggers import tensorboard
 
@@ -86,3 +88,19 @@ def test_text_is_kept(tmp_path):
   logger.write_text('config', '{\n  "seed": 1\n}')
   logger.close()
   assert any(b'"seed": 1' in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_resumed_run_replaces_the_points_beyond_its_checkpoint(tmp_path):
+  from tensorboard.backend.event_processing import event_multiplexer
+
+  for points in ([(10, 1.0), (20, 2.0), (30, 3.0), (40, 4.0)], [(25, -2.5), (35, -3.5)]):
+    logger = tensorboard.TensorBoardLogger(tmp_path / 'run')
+    logger.write_text('config', 'text')
+    for step, value in points:
+      logger.write(step, {'updates': value})
+    logger.close()
+    time.sleep(1.1)  # event files are named, and read, by the second
+  multiplexer = event_multiplexer.EventMultiplexer().AddRunsFromDirectory(str(tmp_path))
+  multiplexer.Reload()
+  found = [(event.step, event.value) for event in multiplexer.Scalars('run', 'counts/updates')]
+  assert found == [(10, 1.0), (20, 2.0), (25, -2.5), (35, -3.5)]

@@ -259,3 +259,8 @@ def test_the_last_line_has_no_rate_of_a_last_instant():
   assert '0 steps/s' in terminal.plain_line({**status, 'status': 'running'})
   line = terminal.plain_line({**status, 'status': 'finished'})
   assert line == '10k of 10k steps (100%), return 12,346, 9 updates'
+
+
+def test_a_count_just_below_a_unit_is_shown_in_it():
+  shown = terminal.plain_line({'agent_steps': 999_936, 'total_steps': 2_000_000_000})
+  assert '1M of 2G steps' in shown

@@ -166,3 +166,14 @@ def test_without_wandb_the_extra_is_named(run, monkeypatch):
   monkeypatch.setitem(sys.modules, 'wandb', None)
   with pytest.raises(types.UserError, match=r"needs the package wandb: .*'\.\[wandb\]'"):
     wandb_logger.WandbLogger(_config(), run.path)
+
+
+def test_a_count_of_rows_that_is_too_old_goes_on_where_the_run_is(run, monkeypatch):
+  """The bucket of a run has the count of some seconds before a kill."""
+  from wandb.sdk import wandb_run
+
+  monkeypatch.setattr(wandb_run.Run, 'step', property(lambda _: 9))
+  logger = _make(run)
+  logger.write(100, {'loss/total': 0.5})
+  logger.close()
+  assert local.read_json(run.path / wandb_logger.FILE)['rows'] == 10

@@ -306,7 +306,7 @@ MUTATIONS = (
   record.Mutation(
     name='range_takes_infinity',
     file='seed_acme/checks/bounds.py',
-    old='if not (self.takes_infinity or math.isfinite(value)):',
+    old='if not (self.takes_infinity or _is_finite(value)):',
     new='if False:',
     tests='tests/checks/bounds_test.py',
     fault='an infinite cost makes the first loss infinite',

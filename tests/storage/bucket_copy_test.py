@@ -294,3 +294,42 @@ def test_a_url_without_a_run_is_refused(url):
     opening.open_run(url)
   with pytest.raises(types.UserError, match='no checkpoint in file://'):
     opening.load_checkpoint(url)
+
+
+def test_the_lease_is_renewed_while_the_last_copy_takes_long(make_copy, url, monkeypatch):
+  run, copier = make_copy()
+  copier.start()
+  local.write_json(run.config, {'a': 1})
+  upload, locks = bucket.upload, []
+
+  def slow(path, target):
+    if not locks:
+      for _ in range(2):
+        before = bucket.read_bytes(bucket.join(url, 'lock.json'))
+        copies.wait_for(lambda old=before: bucket.read_bytes(bucket.join(url, 'lock.json')) != old)
+        locks.append(before)
+    upload(path, target)
+
+  monkeypatch.setattr(bucket, 'upload', slow)
+  local.write_json(run.summary, {'b': 2})
+  copier.stop()
+  assert len(locks) == 2
+  assert 'summary.json' in bucket.files_below(url)
+
+
+def test_an_error_of_this_machine_does_not_end_the_copying(make_copy, url, monkeypatch):
+  run, copier = make_copy()
+  read, failures = local.read_json, [types.Failure('too many open files')]
+
+  def fail_once(path):
+    if failures:
+      raise failures.pop()
+    return read(path)
+
+  copier.start()
+  monkeypatch.setattr(local, 'read_json', fail_once)
+  copies.save(run, 1, 1)
+  copies.wait_for(lambda: not failures)
+  copies.save(run, 2, 2)
+  copies.wait_for(lambda: bucket.files_below(url).count('checkpoints/000000000002/meta.json'))
+  copier.stop()

@@ -41,6 +41,15 @@ def test_create_keeps_what_a_run_left(tmp_path):
   assert run.metrics.read_text() == 'agent_steps\n1\n'
 
 
+def test_create_takes_a_folder_whose_first_start_was_killed_while_it_wrote(tmp_path):
+  for name in ('.4711.config.json', '.write-probe.4711'):
+    (tmp_path / name).touch()
+  run_directory.create(tmp_path)
+  (tmp_path / '.4711.letter.txt').touch()
+  with pytest.raises(types.UserError, match=r'belong to no run \(.4711.letter.txt\)'):
+    run_directory.create(tmp_path)
+
+
 def test_create_refuses_a_folder_of_somebody_else(tmp_path):
   (tmp_path / 'thesis.tex').write_text('')
   with pytest.raises(types.UserError, match='thesis.tex'):

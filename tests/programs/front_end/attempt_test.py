@@ -150,6 +150,7 @@ def test_a_wish_to_stop_is_remembered_when_the_launcher_dies_at_that_moment(tmp_
   dead = subprocess.Popen(['sh', '-c', 'exit 1'], start_new_session=True)
   dead.wait()
   monkeypatch.setattr(launcher_process, 'start', lambda *_: dead)
+  monkeypatch.setattr(cpu_account, 'CpuAccount', _Account)
   should_stop = lambda: True  # never asked while the launcher lived
 
   attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(should_stop=should_stop), 0.0)
