@@ -17,6 +17,7 @@ from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.files import local
 from seed_acme.loggers import own
 from seed_acme.programs.front_end import attempt as attempt_lib
 from seed_acme.programs.front_end import launches
@@ -139,7 +140,7 @@ def run(
   show = streams.outliving_output()(supervision.show)
   supervision = supervision._replace(show=show)
   with run_directory.lock(run_dir):
-    before = run_dir.config.read_bytes() if run_dir.config.exists() else None
+    before = run_dir.config.read_text(encoding='utf-8') if run_dir.config.exists() else None
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
       run_directory.point_latest(run_dir)
@@ -162,7 +163,7 @@ def run(
     return outcome
 
 
-def _put_back(run_dir: run_directory.RunDirectory, config: bytes | None) -> None:
+def _put_back(run_dir: run_directory.RunDirectory, config: str | None) -> None:
   """Undoes a start that began nothing, since the next may have another configuration.
 
   config: the saved configuration before it; None = the run is new.
@@ -171,7 +172,7 @@ def _put_back(run_dir: run_directory.RunDirectory, config: bytes | None) -> None
     run_dir.config.unlink(missing_ok=True)
     run_dir.specification.unlink(missing_ok=True)
   else:
-    run_dir.config.write_bytes(config)
+    local.write_text(run_dir.config, config)
 
 
 def _attempted(

@@ -69,9 +69,7 @@ class CheckpointManager:
   def _warm_start(self, path: str) -> None:
     new = self._learner.warm_start(opening.load_checkpoint(path).arrays)
     if new:
-      self._run.add_notice(
-        f'{path} has no {", ".join(new[:3])}: it was made without, so it starts anew'
-      )
+      self._run.add_notice(f'{path} has no {", ".join(new)}: what it lacks starts anew')
 
   def _resume(self, saved: checkpoint.Checkpoint) -> None:
     counts = saved.counts
