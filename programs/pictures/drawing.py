@@ -69,9 +69,18 @@ def count_steps(panel: Any) -> None:
   panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
 
 
+def logarithmic(axis: Any) -> None:
+  """Labels 1, 2 and 5 of each power of ten, as `200k`: labels of all nine would overlap."""
+  from matplotlib import ticker
+
+  axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+  axis.set_major_formatter(ticker.EngFormatter(sep=''))
+  axis.set_minor_formatter(ticker.NullFormatter())
+
+
 def title(figure: Any, text: str) -> None:
-  """Sets the title above all panels, at the left."""
-  figure.suptitle(text, color=INK, fontsize=12, x=0.01, ha='left')
+  """Sets the title above all panels, at the left; a long one takes several lines."""
+  figure.suptitle(text, color=INK, fontsize=12, x=0.01, ha='left', wrap=True)
 
 
 def legend(figure: Any, panel: Any, num_columns: int) -> None:

@@ -31,12 +31,13 @@ def draw(costs: costs_lib.Costs, scale: model.Scale, out: str) -> None:
     plans = [planned(costs, one) for one in scales]
     rates = np.array([plan.frames_per_s for plan in plans])
     colour = drawing.line(panel, i, environments, rates, f'inference {name}')
-    _mark(panel, environments, plans, colour, above=i == 0)
+    _mark(panel, environments, plans, colour)
   panel.set_xscale('log')
   panel.set_yscale('log')
   drawing.dress(panel, 'environments')
-  drawing.count_steps(panel)
-  panel.xaxis.set_minor_formatter(panel.xaxis.get_major_formatter())
+  drawing.logarithmic(panel.xaxis)
+  drawing.logarithmic(panel.yaxis)
+  panel.margins(y=0.1)  # for the labels of the lowest and the highest point
   panel.set_ylabel('environment frames a second', color=drawing.INK)
   hosts = f'{scale.learners} learner host{"s" if scale.learners > 1 else ""}'
   drawing.title(figure, f'{hosts}, {scale.environments_per_actor} environments an actor')
@@ -58,10 +59,11 @@ def _scales(scale: model.Scale) -> list[model.Scale]:
   ]
 
 
-def _mark(
-  panel: Any, environments: np.ndarray, plans: Sequence[model.Plan], colour: str, above: bool
-) -> None:
-  """Writes the bottleneck's name where a line begins and wherever it changes."""
+def _mark(panel: Any, environments: np.ndarray, plans: Sequence[model.Plan], colour: str) -> None:
+  """Writes the bottleneck's name where a line begins and wherever it changes.
+
+  The names stand below the points, at the right, because rates rise with the environments.
+  """
   last = ''
   for x, plan in zip(environments, plans):
     if plan.bottleneck != last:
@@ -70,8 +72,9 @@ def _mark(
       panel.annotate(
         last,
         (x, plan.frames_per_s),
-        xytext=(4, 8 if above else -14),
+        xytext=(6, -14),
         textcoords='offset points',
         color=colour,
         fontsize=9,
+        bbox={'facecolor': 'white', 'edgecolor': 'none', 'pad': 1, 'alpha': 0.8},
       )

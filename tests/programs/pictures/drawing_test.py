@@ -1,0 +1,28 @@
+"""The look that all figures have in common: nothing is cut off, and no labels overlap."""
+
+import itertools
+
+from seed_acme.programs.pictures import drawing
+
+
+def test_a_long_title_stays_inside_the_figure():
+  figure = drawing.new_figure(6, 4)
+  figure.subplots()
+  drawing.title(figure, ', '.join(f'a_configuration_{i} on suite:some_level_{i}' for i in range(4)))
+  figure.canvas.draw()
+  box = figure.texts[0].get_window_extent()
+  assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
+def test_labels_of_a_logarithmic_axis_do_not_overlap():
+  figure = drawing.new_figure(9, 5)
+  panel = figure.subplots()
+  panel.plot([190, 12_500], [170_000, 1_400_000])
+  panel.set_xscale('log')
+  drawing.logarithmic(panel.xaxis)
+  figure.canvas.draw()
+  labels = [label for label in panel.get_xticklabels(which='both') if label.get_text()]
+  shown = [label for label in labels if 190 <= label.get_position()[0] <= 12_500]
+  assert [label.get_text() for label in shown] == ['200', '500', '1k', '2k', '5k', '10k']
+  boxes = [label.get_window_extent() for label in shown]
+  assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
