@@ -179,7 +179,7 @@ if __name__ == '__main__':
       [*_OF_ACTORS['REQUIRES'], *_COMMAND_REQUIRES] if _IS_FOR_ACTORS else INSTALL_REQUIRES
     ),
     extras_require=_OF_ACTORS['EXTRAS'] if _IS_FOR_ACTORS else EXTRAS_REQUIRE,
-    entry_points={'console_scripts': ['seed-acme = seed_acme.programs.cli:main']},
+    entry_points={'console_scripts': ['seed-acme = seed_acme.programs.start:main']},
     classifiers=[
       'Development Status :: 4 - Beta',
       'Intended Audience :: Developers',

@@ -43,12 +43,17 @@ def end(code: int) -> NoReturn:
 
 def leave(code: int) -> NoReturn:
   """Ends this process now, without waiting for threads, and kills its programs."""
-  for pid in _programs():
-    with contextlib.suppress(ProcessLookupError):
-      os.kill(pid, signal.SIGKILL)
+  kill_programs()
   sys.stdout.flush()
   sys.stderr.flush()
   os._exit(code)
+
+
+def kill_programs() -> None:
+  """Kills all descendants of this process."""
+  for pid in _programs():
+    with contextlib.suppress(ProcessLookupError):
+      os.kill(pid, signal.SIGKILL)
 
 
 def _programs(of: int | None = None) -> list[int]:

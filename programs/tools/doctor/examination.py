@@ -7,7 +7,6 @@ becomes a finding instead of ending the examination.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent import futures
 from importlib import metadata
 import importlib.util
 import json
@@ -25,6 +24,7 @@ from seed_acme.checks import extras
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.system import graphics
 from seed_acme.programs.system import versions
+from seed_acme.programs.tools.doctor import children
 from seed_acme.programs.tools.doctor import local_call
 from seed_acme.programs.tools.doctor import patience
 
@@ -92,7 +92,7 @@ def run() -> list[Check]:
 
 
 def _run(quick: Sequence[Callable[[], list[Check]]], imports: Mapping[str, str]) -> list[Check]:
-  with futures.ThreadPoolExecutor(2) as pool:
+  with children.pool(2) as pool:
     imported = [pool.submit(check_import, name, code) for name, code in imports.items()]
     checks = [check for examine in quick for check in examine()]
     return checks + [check for future in imported for check in future.result()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent import futures
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import tempfile
 from seed_acme.envs import registry
 from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.interpreters import interpreter
+from seed_acme.programs.tools.doctor import children
 from seed_acme.programs.tools.doctor import examination as doctor
 from seed_acme.programs.tools.doctor import patience
 from seed_acme.testing import first_steps
@@ -33,7 +33,7 @@ def try_all(
   known: as `registry.known_environments` returns it under that interpreter.
   """
   examples = [example for suite in known for example in suite.examples]
-  with futures.ThreadPoolExecutor(_NUM_PROCESSES) as pool:
+  with children.pool(_NUM_PROCESSES) as pool:
     return list(pool.map(lambda example: _try(example[0], example[1], python, timeout_s), examples))
 
 
