@@ -80,7 +80,17 @@ def logarithmic(axis: Any) -> None:
 
 def title(figure: Any, text: str) -> None:
   """Sets the title above all panels, at the left; a long one takes several lines."""
-  figure.suptitle(text, color=INK, fontsize=12, x=0.01, ha='left', wrap=True)
+  figure.suptitle(label(text), color=INK, fontsize=12, x=0.01, ha='left', wrap=True)
+
+
+def label(text: str) -> str:
+  """Returns a text that matplotlib shows as it is.
+
+  In a legend it would leave out what begins with an underscore, and take `$` for the beginning of a
+  formula.
+  """
+  shown = text.replace('$', r'\$')
+  return f' {shown}' if shown.startswith('_') else shown
 
 
 def legend(figure: Any, panel: Any, num_columns: int) -> None:
@@ -101,6 +111,10 @@ def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
   """Writes the figure in the format of `out`'s suffix; raises `UserError` if that fails."""
   local.refuse_url(out, 'file')
   target = pathlib.Path(out)
+  if not target.suffix:  # matplotlib would write another file
+    raise types.UserError(
+      f'cannot write the plot {target}: give it an ending, such as .png or .pdf'
+    )
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=150)
@@ -110,8 +124,8 @@ def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
   return target
 
 
-def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, label: str, **more: Any) -> str:
-  """Draws the i-th line, and returns its colour. more: arguments for matplotlib."""
+def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, name: str, **more: Any) -> str:
+  """Draws the i-th line, and returns its colour. name: for the legend. more: for matplotlib."""
   style, colour = line_style(i)
   marker = 'o' if len(x) == 1 else None  # a line of one point is invisible
   panel.plot(
@@ -121,7 +135,7 @@ def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, label: str, **more: A
     color=colour,
     linewidth=2.0,
     marker=marker,
-    label=label,
+    label=label(name),
     solid_capstyle='round',
     **more,
   )

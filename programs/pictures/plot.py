@@ -255,6 +255,6 @@ def _draw_points(panel: Any, points: Sequence[published.Points]) -> None:
       color=drawing.INK,
       markersize=7,
       markerfacecolor='white',
-      label=of_one.label,
+      label=drawing.label(of_one.label),
       zorder=5,
     )

@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str]) -> list[Points]:
 
 
 def _rows(path: str | os.PathLike[str]) -> list[tuple[str, float, float]]:
-  with open(path, encoding='utf-8', newline='') as file:
+  with open(path, encoding='utf-8-sig', newline='') as file:
     reader = csv.DictReader(file)
     missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
     if missing:

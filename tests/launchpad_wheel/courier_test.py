@@ -339,9 +339,11 @@ def _server_process(port):
     [sys.executable, '-c', _SERVER, str(port)], stdout=subprocess.PIPE, text=True
   )
   with process:
-    assert process.stdout.readline() == 'started\n'
-    yield process
-    process.kill()
+    try:
+      assert process.stdout.readline() == 'started\n'
+      yield process
+    finally:
+      process.kill()
 
 
 def test_the_loss_of_a_server_is_an_error_and_its_return_is_noticed():

@@ -126,11 +126,13 @@ def _answered(node):
 
   thread = threading.Thread(target=answer, daemon=True)
   thread.start()
-  yield
-  server.stop()
-  ended.set()
-  thread.join()
-  batcher.loop.close()
+  try:
+    yield
+  finally:
+    server.stop()
+    ended.set()
+    thread.join()
+    batcher.loop.close()
 
 
 def _config(environment, settings, **actor):

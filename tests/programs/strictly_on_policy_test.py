@@ -186,6 +186,7 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path):
       taken.get(timeout=0.1)
     stop.set()
     training.join(60)
+    assert not training.is_alive()
   replay.stop()
 
 

@@ -85,6 +85,11 @@ def _check(arguments: PlanArguments) -> None:
       f'--actors ({arguments.actors}) must be at least --learners ({arguments.learners}): '
       'each learner needs an actor'
     )
+  if 0 < arguments.unrolls_per_update < arguments.learners:
+    raise types.UserError(
+      f'--unrolls_per_update ({arguments.unrolls_per_update}) must be at least --learners '
+      f'({arguments.learners}): each learner trains on a part of a batch'
+    )
   if arguments.cores and arguments.learners > 1:
     raise types.UserError('--cores is of one machine: leave it out, or plan --learners=1')
 

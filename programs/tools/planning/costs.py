@@ -15,6 +15,7 @@ import numpy as np
 from seed_acme import types
 
 _RUN_AGAIN = 'write it with seed-acme bench --json > bench.json (without --no_bounds)'
+_LAUNCH = 'local_mp'  # only there does each part have CPU-seconds of its own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +115,12 @@ def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
   configuration, with groups and batches of several sizes. With one record, all overhead counts as a
   cost of rows.
   """
+  for record in records:
+    if record.get('launch', _LAUNCH) != _LAUNCH:
+      raise types.UserError(
+        f'measured with --launch={record["launch"]}, where one process does everything: plan from '
+        f'bench --launch={_LAUNCH}'
+      )
   names = sorted({record['config'] for record in records})
   if len(names) > 1:
     raise types.UserError(f'records of several configurations: {", ".join(names)}; plan from one')

@@ -160,7 +160,7 @@ class _Host:
     costs, hosts = self._costs, self._scale.learners
     found = loads(rate)
     bottleneck = max(found, key=lambda part: found[part])
-    queued = costs.setting.queued_unrolls / costs.setting.unrolls_per_update
+    queued = costs.setting.queued_unrolls / self._unrolls
     lag = self._updates(rate) * waiting_s + costs.setting.prefetched_updates
     steps = rate * costs.steps_per_row * hosts
     return Plan(

@@ -59,7 +59,7 @@ def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str])
       style,
       color=colour,
       linewidth=2.2,
-      label=group.label,
+      label=drawing.label(group.label),
       marker='o' if len(steps) == 1 else None,
       zorder=4 + MAX_CURVES - i,
     )
@@ -164,7 +164,7 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
   longest = max(map(len, panel.values))
   axis.set_xticks(
     range(len(panel.values)),
-    panel.values,
+    [drawing.label(value) for value in panel.values],
     **({'rotation': 30, 'ha': 'right'} if longest * len(panel.values) > 36 else {}),
   )
   axis.set_xlim(-0.5, len(panel.values) - 0.35)

@@ -188,13 +188,16 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
   for path in {combination.config.initial_checkpoint for combination in combinations} - {''}:
     opening.load_checkpoint(path)
   out = pathlib.Path(arguments.out).absolute() if arguments.out else None
-  # Combinations whose runs are all finished need no environment any more.
+  # Combinations whose runs are all over need no environment any more.
   to_run = [
-    combination.config
-    for combination in combinations
-    if out is None or not all(map(sweep_state.is_finished, plan.runs_of(combination, out)))
+    combination
+    for combination in plan.combinations
+    if out is None or not all(map(sweep_state.is_over, plan.runs_of(combination, out)))
   ]
-  door.check(to_run)
+  if to_run or plan.may_draw:
+    to_run += sweep_plan.examples(plan)
+  sweep_plan.check_environments(plan, to_run)
+  door.check([combination.config for combination in to_run])
   return jobs
 
 

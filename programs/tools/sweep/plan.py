@@ -13,7 +13,8 @@ Two combinations are the same if their resolved configurations are equal, howeve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -74,6 +75,11 @@ class Plan:
   combinations: tuple[Combination, ...]
   num_seeds: int
   search: Search | None = None
+
+  @property
+  def may_draw(self) -> bool:
+    """Whether a search has fewer combinations than trials."""
+    return self.search is not None and len(self.combinations) < self.search.num_trials
 
   def runs(self, out: pathlib.Path) -> list[Run]:
     """Returns all runs seed by seed, so that an interrupted sweep can compare all combinations."""
@@ -207,18 +213,31 @@ def _key(config: config_lib.ExperimentConfig) -> str:
 
 
 def _validate(plan: Plan) -> None:
-  names = plan.names()
-  checked = []
   for combination in plan.combinations:
-    try:
+    with _naming(plan, combination):
       config_validation.validate(combination.config)
-      place = (combination.config.environment, combination.config.actor.python)
-      if place not in checked:  # the check may take seconds
+
+
+def check_environments(plan: Plan, combinations: Iterable[Combination]) -> None:
+  """Raises `UserError` if the environment of one of these combinations is not there."""
+  checked = []
+  for combination in combinations:
+    place = (combination.config.environment, combination.config.actor.python)
+    if place not in checked:  # the check may take seconds
+      checked.append(place)
+      with _naming(plan, combination):
         environments.check(combination.config)
-        checked.append(place)
-    except types.UserError as error:
-      where = f'{sweep_labels.label(combination.settings, names)}: ' if combination.settings else ''
-      raise types.UserError(f'{where}{error}') from None
+
+
+@contextlib.contextmanager
+def _naming(plan: Plan, combination: Combination) -> Iterator[None]:
+  """Puts the combination's settings before the message of a `UserError`."""
+  try:
+    yield
+  except types.UserError as error:
+    settings = combination.settings
+    where = f'{sweep_labels.label(settings, plan.names())}: ' if settings else ''
+    raise types.UserError(f'{where}{error}') from None
 
 
 def _check_extends(plan: Plan, saved: Plan) -> None:

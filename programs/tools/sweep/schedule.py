@@ -25,6 +25,7 @@ from seed_acme.storage import saved_config
 
 _POLL_S = 0.1
 _LOOK_S = 1.0
+_STOP_S = 120.0  # for the last checkpoints of the runs, after an error
 _NODE = 'sweep_child'
 _MAX_REASON = 300  # characters
 
@@ -93,6 +94,7 @@ class Scheduler:
     self._running: list[_Child] = []
     self._started_s = time.monotonic()
     self._look_next_s = 0.0
+    self._undecided = ''  # why it could not be decided what to prune
     self.failures: dict[pathlib.Path, str] = {}  # reason by run folder
     self.stop_signal: int | None = None
 
@@ -121,10 +123,22 @@ class Scheduler:
           if self.stop_signal is not None and not has_told:
             has_told = True
             self._say('Stopping with checkpoints; a second signal kills at once.')
-      finally:
-        for child in self._running:  # only after an error in this program
-          child.process.kill()
+      except BaseException:  # of this program, or of what the search keeps its trials in
+        self._end_children()
+        raise
     self._print(lambda progress: progress.finish(self._status()))
+
+  def _end_children(self) -> None:
+    """Stops all runs with a checkpoint, and kills those that take too long."""
+    for child in self._running:
+      child.process.terminate()
+    give_up_s = time.monotonic() + _STOP_S
+    for child in self._running:
+      try:
+        child.process.wait(max(0.0, give_up_s - time.monotonic()))
+      except subprocess.TimeoutExpired:
+        child.process.kill()
+        child.process.wait()
 
   def _start_some(self) -> bool:
     """Starts as many runs as may be under way; returns whether it started any."""
@@ -168,7 +182,9 @@ class Scheduler:
     elif state.status == sweep_state.PRUNED:
       self._shares[run.run_dir.path] = 1.0  # it needs no more work
       reached = terminal.percent(state.share)
-      self._say(f'Pruned {self._name(run)} at {reached}, below the median of the others')
+      self._say(
+        f"Pruned {self._name(run)} at {reached}: its best return is below the others' median"
+      )
     elif self.stop_signal is not None and state.status != sweep_state.FAILED:
       self._say(f'Stopped {self._name(run)} at {terminal.percent(state.share)}')
     else:
@@ -212,11 +228,23 @@ class Scheduler:
       return
     self._look_next_s = time.monotonic() + _LOOK_S
     if self.stop_signal is None:
-      given_up = {run.run_dir.path for run in self._runs.to_stop([c.run for c in self._running])}
+      given_up = {run.run_dir.path for run in self._to_stop()}
       for child in self._running:
         if child.run.run_dir.path in given_up:
           child.process.terminate()
     self._print(lambda progress: progress.update(self._status()))
+
+  def _to_stop(self) -> list[sweep_plan.Run]:
+    """Returns the runs to be pruned; if that cannot be decided now, none, with a notice."""
+    try:
+      found = self._runs.to_stop([child.run for child in self._running])
+    except types.Failure as error:  # such as a database that another program has locked
+      if str(error) != self._undecided:
+        self._say(f'Notice: nothing is pruned for now: {error}')
+      self._undecided = str(error)
+      return []
+    self._undecided = ''
+    return found
 
   def _say(self, text: str) -> None:
     self._print(lambda progress: progress.message(text))

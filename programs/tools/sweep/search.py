@@ -1,10 +1,10 @@
 """A sweep whose combinations Optuna chooses, and which prunes those that fall behind.
 
 A trial of Optuna is a combination; its runs, one per seed, go one after the other. The run of the
-first seed reports its return at every twentieth of the budget. If that is below the median of what
-earlier trials had reached there, the trial is pruned. Only the curves in the run folders are
-reported. A search that was killed can therefore continue where it was, and if its database is
-missing, or if it begins in the folder of a grid, it learns from the finished runs.
+first seed reports its return at every twentieth of the budget. If its best one so far is below the
+median of what earlier trials had reached there, the trial is pruned. Only the curves in the run
+folders are reported. A search that was killed can therefore continue where it was, and if its
+database is missing, or if it begins in the folder of a grid, it learns from the finished runs.
 """
 
 from __future__ import annotations

@@ -79,6 +79,11 @@ def is_finished(run: sweep_plan.Run) -> bool:
   return read(run).status == FINISHED
 
 
+def is_over(run: sweep_plan.Run) -> bool:
+  """Whether the run needs no more work."""
+  return read(run).status in (FINISHED, PRUNED)
+
+
 def prune(run: sweep_plan.Run, percent: int) -> None:
   """Records in the combination's folder that it was pruned at this percentage of a run's budget."""
   path = run.run_dir.path.parent / _PRUNED_FILE

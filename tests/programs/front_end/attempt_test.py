@@ -102,13 +102,17 @@ def test_training_has_begun_once_a_start_has_written_a_status(tmp_path, monkeypa
 
 
 def _stoppable(run, monkeypatch):
-  """A launcher that saves a checkpoint when it is asked to stop."""
+  """A launcher that saves a checkpoint when it is asked to stop, from its start on."""
 
   def start(*_):
-    saving = (
-      f'trap "sleep 0.3; touch {run.path}/saved; exit 0" TERM; while true; do sleep 0.05; done'
+    save = f'sleep 0.3; touch {run.path}/saved; exit 0'
+    saving = f'trap "{save}" TERM; echo; while true; do sleep 0.05; done'
+    process = subprocess.Popen(
+      ['sh', '-c', saving], start_new_session=True, stdout=subprocess.PIPE, text=True
     )
-    return subprocess.Popen(['sh', '-c', saving], start_new_session=True)
+    with process.stdout as output:
+      assert output.readline() == '\n'  # it has set its trap
+    return process
 
   monkeypatch.setattr(launcher_process, 'start', start)
 
@@ -137,7 +141,6 @@ def test_an_error_of_the_front_end_lets_the_launcher_save(tmp_path, monkeypatch)
   _stoppable(run, monkeypatch)
 
   def fail():
-    time.sleep(0.5)  # until the shell has set its trap
     raise OSError('unexpected')
 
   with pytest.raises(OSError, match='unexpected'):

@@ -2,6 +2,9 @@
 
 import itertools
 
+import pytest
+
+from seed_acme import types
 from seed_acme.programs.pictures import drawing
 
 
@@ -12,6 +15,16 @@ def test_a_long_title_stays_inside_the_figure():
   figure.canvas.draw()
   box = figure.texts[0].get_window_extent()
   assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
+@pytest.mark.parametrize('out', ['noext', '.', 'a.d/plot'])
+def test_a_figure_without_an_ending_is_refused_instead_of_written_elsewhere(
+  out, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(types.UserError, match='give it an ending'):
+    drawing.write(drawing.new_figure(1, 1), out)
+  assert list(tmp_path.iterdir()) == []
 
 
 def test_labels_of_a_logarithmic_axis_do_not_overlap():

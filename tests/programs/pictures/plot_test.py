@@ -155,10 +155,13 @@ def test_labels_of_ones_own_name_the_runs_and_join_those_of_one_name(tmp_path):
   out = tmp_path / 'out.svg'
   plot.plot(runs, out, labels=['old', 'new', 'newest'])
   text = _text(out)
-  assert all(name in text for name in ('old', 'new', 'newest')) and 'runs)' not in text
+  assert all(name in text for name in ('old', 'new', 'newest'))
+  assert not any('run)' in line or 'runs)' in line for line in text)
   plot.plot(runs, out, labels=['old', 'new', 'new'])
   assert {'old (1 run)', 'new (2 runs)'} <= set(_text(out))
   assert 'mean over runs of equal label, 95% interval (Student t)' in _text(out)
+  plot.plot(runs, out, labels=['_old', 'cost $_{$', 'a $b$'])
+  assert {' _old', 'cost $_{$', 'a $b$'} <= set(_text(out))
   with pytest.raises(types.UserError, match='2 labels for 3 runs: give each run a label'):
     plot.plot(runs, out, labels=['old', 'new'])
 

@@ -16,6 +16,12 @@ def test_rows_of_equal_label_belong_together_and_are_sorted(tmp_path):
   assert (second.label, second.steps.tolist(), second.returns.tolist()) == ('B', [10], [-1])
 
 
+def test_a_spreadsheets_mark_at_the_beginning_is_no_part_of_a_column(tmp_path):
+  path = tmp_path / 'points.csv'
+  path.write_text('label,steps,return\nA,1,2\n', encoding='utf-8-sig')
+  assert published.read(path)[0].label == 'A'
+
+
 @pytest.mark.parametrize(
   'text, message',
   [

@@ -82,6 +82,7 @@ def test_a_shared_machine_has_no_network(bench_file, capsys):
     (['--from=BENCH', '--learners=0'], '--learners (0) must be >= 1'),
     (['--from=BENCH', '--actors=-1'], '--actors (-1) must be >= 1'),
     (['--from=BENCH', '--learners=3', '--actors=2'], 'each learner needs an actor'),
+    (['--from=BENCH', '--learners=3', '--actors=3', '--unrolls_per_update=2'], 'a part of a batch'),
     (['--from=BENCH', '--device_speed=0'], '--device_speed (0.0) must be > 0'),
     (['--from=BENCH', '--accelerator=abacus'], "no price for 'abacus'"),
     (['--from=BENCH', '--prices=nowhere.json'], 'cannot read the prices nowhere.json'),

@@ -41,6 +41,12 @@ def test_one_record_counts_all_with_the_rows():
   assert found.row_s == pytest.approx(1e-4 + 1.6e-3 / 16)
 
 
+def test_a_record_of_one_process_is_named_as_such():
+  record = made_up.make_record(launch='single_process', cpu_s={'launcher': 3.0})
+  with pytest.raises(types.UserError, match='bench --launch=local_mp'):
+    costs.fit([record])
+
+
 @pytest.mark.parametrize('message_s, row_s', [(0.0, 2e-4), (3e-3, 0.0), (0.0, 0.0)])
 def test_no_overhead_is_negative(message_s, row_s):
   records = [

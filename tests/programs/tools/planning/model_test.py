@@ -79,6 +79,9 @@ def test_a_full_queue_is_policy_lag():
   plan = model.central(costs, made_up.make_scale())
   # Half an unroll of 32 environments is half a batch; 64 unrolls wait, and one batch is ready.
   assert plan.policy_lag == pytest.approx(0.5 + 2 + 1, rel=1e-3)
+  # With batches of 8 unrolls the same 64 are 8 updates, and half of the 32 under way are 2.
+  plan = model.central(costs, made_up.make_scale(unrolls_per_update=8))
+  assert plan.policy_lag == pytest.approx(2 + 8 + 1, rel=1e-3)
 
 
 def test_the_network_carries_what_it_can():

@@ -115,7 +115,8 @@ def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words
 )
 def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds, words):
   with pytest.raises(types.UserError) as caught:
-    _plan(grid, num_seeds=num_seeds)
+    plan = _plan(grid, num_seeds=num_seeds)
+    sweep_plan.check_environments(plan, plan.combinations)
   for word in words:
     assert word in str(caught.value)
 

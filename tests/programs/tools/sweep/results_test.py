@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from seed_acme.configs import registry
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs import cli
@@ -227,6 +228,7 @@ def test_a_sweep_whose_runs_are_finished_is_reported_from_their_curves(
   tried = []
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   monkeypatch.setattr(door, 'check', tried.extend)
+  monkeypatch.setattr(environments, 'check', tried.append)
   monkeypatch.setattr(sweep_schedule, '_start', None)  # nothing may be started
   saved_plan.save(plan, tmp_path)
   for i, run in enumerate(plan.runs(tmp_path)):
@@ -239,7 +241,9 @@ def test_a_sweep_whose_runs_are_finished_is_reported_from_their_curves(
 
 
 def test_report_rewrites_everything_and_runs_nothing(plan, tmp_path, monkeypatch, capsys):
+  """It needs no environment either: the runs may be copied from another machine."""
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  monkeypatch.setattr(environments, 'check', lambda config: pytest.fail('was looked for'))
   saved_plan.save(plan, tmp_path)
   for i, run in enumerate(plan.runs(tmp_path)[:6]):
     _finish(run, float(i))

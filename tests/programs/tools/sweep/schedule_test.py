@@ -1,7 +1,11 @@
 """What the scheduler of a sweep says about runs that end at once."""
 
+import io
+import subprocess
+
 import pytest
 
+from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.files import local
 from seed_acme.programs.system import processes
@@ -12,6 +16,7 @@ from seed_acme.programs.tools.sweep import state as sweep_state
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
+_POPEN = subprocess.Popen
 _LOCKED = 'run_dir is being trained by another program'
 
 
@@ -74,3 +79,83 @@ def test_a_failure_of_this_start_is_the_reason_also_if_it_is_the_same_again(
 
   assert _reasons(run, monkeypatch, fail) == {run.run_dir.path: message}
   assert local.read_json(run.run_dir.failure)['message'] == message
+
+
+class _Search(sweep_runs.Grid):
+  """Runs whose search cannot use its database in the methods named."""
+
+  def __init__(self, runs, broken):
+    super().__init__(runs)
+    self._broken = broken
+
+  def to_stop(self, running):
+    return self._of('to_stop') or super().to_stop(running)
+
+  def ended(self, run, has_failed):
+    return self._of('ended') or super().ended(run, has_failed)
+
+  def _of(self, method):
+    if method in self._broken:
+      raise types.Failure('database is locked')
+
+
+def _sleeping(monkeypatch, seconds, calls):
+  """Makes a run a process that sleeps, saves when it is told to stop, and notes how it is ended."""
+
+  class Child(_POPEN):
+    def __init__(self, *_, **__):
+      saving = f'trap "exit 0" TERM; echo; sleep {seconds} & wait'
+      super().__init__(['sh', '-c', saving], stdout=subprocess.PIPE, start_new_session=True)
+      with self.stdout as output:
+        output.readline()  # it has set its trap
+
+    def terminate(self):
+      calls.append('terminate')
+      super().terminate()
+
+    def kill(self):
+      calls.append('kill')
+      super().kill()
+
+  monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', Child)
+  monkeypatch.setattr(sweep_schedule, '_LOOK_S', 0.05)
+
+
+class _Progress(sweep_schedule.Progress):
+  def __init__(self):
+    super().__init__(io.StringIO())
+    self.messages = []
+
+  def message(self, text):
+    self.messages.append(text)
+
+
+def test_a_search_that_cannot_decide_what_to_prune_goes_on_and_says_so_once(run, monkeypatch):
+  calls, progress = [], _Progress()
+  _sleeping(monkeypatch, 0.5, calls)
+  scheduler = sweep_schedule.Scheduler(
+    _Search([run], ['to_stop']), {}, jobs=1, launch='', progress=progress, after_run=lambda _: None
+  )
+  scheduler.run()
+  assert calls == []
+  notices = [text for text in progress.messages if text.startswith('Notice')]
+  assert notices == ['Notice: nothing is pruned for now: database is locked']
+
+
+def test_an_error_of_a_search_stops_the_other_runs_with_checkpoints(tmp_path, monkeypatch):
+  runs = sweep_plan.make(registry.load('catch_vtrace'), [], 2).runs(tmp_path)
+  calls, seconds = [], iter([0.1, 600])
+  search = _Search(runs, ['ended'])
+  started = sweep_schedule._start
+
+  def start(*arguments):
+    _sleeping(monkeypatch, next(seconds), calls)
+    return started(*arguments)
+
+  monkeypatch.setattr(sweep_schedule, '_start', start)
+  scheduler = sweep_schedule.Scheduler(
+    search, {}, jobs=2, launch='', progress=None, after_run=lambda _: None
+  )
+  with pytest.raises(types.Failure, match='database is locked'):
+    scheduler.run()
+  assert calls == ['terminate']
