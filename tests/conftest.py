@@ -4,9 +4,12 @@ import gc
 import json
 import os
 import pathlib
+import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import NamedTuple
@@ -24,6 +27,19 @@ for _name, _value in {
 }.items():
   os.environ.setdefault(_name, _value)
 os.environ['MPLBACKEND'] = 'agg'  # overrides the shell's setting, since there may be no display
+# What libraries leave in the temporary folder goes with the tests. pytest's own folders stay where
+# they are. The path is short, because Unix sockets are in it, and has no `_`, which some refuse.
+os.environ.setdefault('PYTEST_DEBUG_TEMPROOT', tempfile.gettempdir())
+_TEMPORARY = os.path.join(
+  os.environ['PYTEST_DEBUG_TEMPROOT'], f'tests-{os.getpid()}-{secrets.token_hex(3)}'
+)
+os.mkdir(_TEMPORARY, mode=0o700)
+os.environ['TMPDIR'] = tempfile.tempdir = _TEMPORARY
+
+
+def pytest_unconfigure(config):
+  """Removes the temporary folder."""
+  shutil.rmtree(_TEMPORARY, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items):

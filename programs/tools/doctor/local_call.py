@@ -10,12 +10,15 @@ _TIMEOUT_S = 20  # to a server in the same process
 _PROXIES = ('grpc_proxy', 'https_proxy', 'http_proxy')  # gRPC uses the first that is set
 # `import seed_acme` keeps gRPC from using the machine's proxy for local addresses.
 CODE = f"""
+import tempfile
 import seed_acme, reverb
-server = reverb.Server([reverb.Table.queue("doctor", 1)])
-try:
-  reverb.Client(f"localhost:{{server.port}}").server_info(timeout={_TIMEOUT_S})
-except (reverb.ReverbError, RuntimeError):
-  raise SystemExit({NO_ANSWER_EXIT})
+with tempfile.TemporaryDirectory() as folder:  # Reverb would make one and leave it
+  checkpointer = reverb.checkpointers.DefaultCheckpointer(folder)
+  server = reverb.Server([reverb.Table.queue("doctor", 1)], checkpointer=checkpointer)
+  try:
+    reverb.Client(f"localhost:{{server.port}}").server_info(timeout={_TIMEOUT_S})
+  except (reverb.ReverbError, RuntimeError):
+    raise SystemExit({NO_ANSWER_EXIT})
 print("imports, and a server on localhost answers")
 """
 

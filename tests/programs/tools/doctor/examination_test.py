@@ -128,3 +128,11 @@ def test_json_and_the_verdict():
   report = json.loads(json.dumps(doctor.to_json([odd, bad])))
   assert report['wrong'] is True
   assert report['checks'][0] == {'name': 'x', 'state': 'warning', 'detail': '', 'fix': ''}
+
+
+@pytest.mark.slow
+def test_a_call_of_reverb_leaves_nothing_behind(tmp_path, monkeypatch):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  (check,) = doctor.check_import('reverb', doctor.IMPORTS['reverb'])
+  assert check.state == 'ok', check
+  assert list(tmp_path.iterdir()) == []
