@@ -11,6 +11,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs import process_state
+from seed_acme.inference import batching
 from seed_acme.progress import timing
 from seed_acme.transport import wire
 
@@ -135,20 +136,21 @@ def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:
 class LocalChannel:
   """Channel of the single-process program, which calls the server directly.
 
-  It does not if the program has already answered the request, together with other channels'.
+  If the program has already answered the request, in one batch with other channels', `receive`
+  returns that reply.
   """
 
-  def __init__(self, step: Callable[[list[types.ActorRequest]], list[types.Nest]]):
+  def __init__(self, step: Callable[[list[types.ActorRequest]], list[batching.Reply]]):
     """step: `InferenceServer.step`."""
     self._step = step
     self._request: types.ActorRequest | None = None
-    self._reply: types.Nest | None = None
+    self._reply: batching.Reply | None = None
     self._closed = False
 
   def send(self, request: types.ActorRequest) -> None:
     self._request, self._reply = request, None
 
-  def answer(self, reply: types.Nest) -> None:
+  def answer(self, reply: batching.Reply) -> None:
     """Sets the server's reply to the waiting request."""
     self._reply = reply
 
@@ -157,7 +159,7 @@ class LocalChannel:
       raise core.ChannelClosed
     assert self._request is not None
     reply = self._step([self._request])[0] if self._reply is None else self._reply
-    if hasattr(reply, 'reason'):
+    if isinstance(reply, batching.Refusal):
       raise wire.Refused(reply.reason)
     return reply
 

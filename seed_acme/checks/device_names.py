@@ -7,7 +7,7 @@ from typing import Union
 
 from seed_acme import types
 
-_NAME = re.compile(r'(cpu|gpu):(\d+)')
+_NAME = re.compile(r'(cpu|gpu):([0-9]+)')
 _MAX_CPUS = 64  # logical devices; nobody needs more
 
 # A number of devices, or their names; None = chosen by what is available.
@@ -19,7 +19,7 @@ def parse(text: str, field: str) -> Choice:
   text = text.strip().lower()
   if not text:
     return None
-  if re.fullmatch(r'-?\d+', text):
+  if re.fullmatch(r'-?[0-9]+', text):
     if int(text) < 1:
       raise types.UserError(f"{field} ({text}) must be >= 1, or '' for all that suit")
     return int(text)
@@ -30,6 +30,7 @@ def parse(text: str, field: str) -> Choice:
         f'{field} ({text}): {name!r} is no device; give a count, or names such as gpu:0,gpu:1, '
         'or cpu:0,cpu:1 to divide the CPU into logical devices'
       )
+  names = tuple(f'{name.partition(":")[0]}:{index(name)}' for name in names)  # gpu:00 is gpu:0
   if len(set(names)) < len(names):
     raise types.UserError(f'{field} ({text}) names a device twice: leave one out')
   return names

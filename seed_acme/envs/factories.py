@@ -46,20 +46,20 @@ def _module(environment_id: str, path: str) -> python_types.ModuleType:
 
 def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> None:
   """Raises `types.UserError` for settings that the factory does not accept, or cannot receive."""
+  try:
+    inspect.signature(factory).bind_partial(0)
+  except (TypeError, ValueError) as error:
+    name = getattr(factory, '__name__', 'factory')
+    raise types.UserError(
+      f'environment {config.id!r}: the factory does not take a seed ({error}): write it '
+      f'{name}(seed, **settings)'
+    ) from error
   reserved = [name for name in settings_lib.names(factory) if name in action_scaling.NAMES]
   if reserved:
     raise types.UserError(
       f'environment {config.id!r}: the factory has a parameter {reserved[0]!r}, but '
       f'{", ".join(action_scaling.NAMES)} are settings of seed_acme itself: rename it'
     )
-  try:
-    inspect.signature(factory).bind_partial(0)
-  except TypeError as error:
-    name = getattr(factory, '__name__', 'factory')
-    raise types.UserError(
-      f'environment {config.id!r}: the factory does not take a seed ({error}): write it '
-      f'{name}(seed, **settings)'
-    ) from error
   settings_lib.check(config, factory, skip=('num_environments', 'seed'), also=action_scaling.NAMES)
 
 

@@ -161,7 +161,10 @@ class GymEnvironment(dm_env.Environment):
 
 
 def _accepts(function: Callable[..., Any], name: str) -> bool:
-  parameters = inspect.signature(function).parameters.values()
+  try:
+    parameters = inspect.signature(function).parameters.values()
+  except ValueError:  # a compiled function without a signature
+    return False
   return any(p.name == name or p.kind == p.VAR_KEYWORD for p in parameters)
 
 
@@ -271,7 +274,10 @@ def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
       entry_point = getattr(importlib.import_module(path), attribute)
   except (ImportError, gym.error.DependencyNotInstalled) as error:
     raise _missing_package(gym.__name__, spec.id, error) from error
-  parameters = inspect.signature(entry_point).parameters.values()
+  try:
+    parameters = inspect.signature(entry_point).parameters.values()
+  except ValueError:  # a compiled class without a signature
+    return None
   if any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters):
     return None
   if mode == OF_THEIR_OWN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import threading
 
 from seed_acme.inference import batching
@@ -51,13 +51,11 @@ class InferenceThread:
     self._thread.join()
     self._loop.close()
 
-  def _serve(self, batch: list[batching.PendingRequest]) -> None:
-    answered = self._server.answer([pending.request for pending in batch])
+  def _reply(self, batch: list[batching.PendingRequest], replies: Sequence[batching.Reply]) -> None:
     with self._server.timer.phase('reply'):
-      for pending, reply in zip(batch, answered.replies):
+      for pending, reply in zip(batch, replies):
         pending.answer(reply)
         self._server.statistics.latencies_s.add(pending.age_s())
-    self._server.record(answered)  # while the actors step their environments
 
   def _run(self) -> None:
     with graph_function.serial_execution():
@@ -67,16 +65,19 @@ class InferenceThread:
       self._loop.wait(_LOOK_S)
 
   def _serve_until_stopped(self) -> None:
-    batch: list[batching.PendingRequest] = []
+    unanswered: list[batching.PendingRequest] = []  # taken from the batcher
     try:
       while not self._stop.is_set():
         with self._server.timer.phase('wait'):
-          batch = self._batcher.next_batch(_LOOK_S)
-        if batch:
-          self._serve(batch)
+          unanswered = self._batcher.next_batch(_LOOK_S)
+        if unanswered:
+          answered = self._server.answer([pending.request for pending in unanswered])
+          self._reply(unanswered, answered.replies)
+          unanswered = []
+          self._server.record(answered)  # while the actors step their environments
     except BaseException as error:  # handed to the owner, who ends the node
       self._on_failure(error)
     finally:
       self._batcher.close()
-      for pending in batch:  # taken from the batcher, but not answered if `step` raised
+      for pending in unanswered:
         pending.answer(batching.STOPPED)

@@ -58,15 +58,27 @@ class StatusWriter:
     self._policy_lag_max = max(self._policy_lag_max, metrics['learner/policy_lag_max'])
 
   def tell_of_missing_unrolls(self) -> None:
-    """Adds a notice to the run if unrolls were lost, once."""
-    missing = self._account.missing() if self._account else ''
-    if missing and not self._has_told_of_missing:
+    """Adds a notice to the run if unrolls were lost on this host or another one, once."""
+    found = [self._missing()]
+    found += [
+      f'learner/{i}: {other["missing"]}' if other['missing'] else ''
+      for i, other in enumerate(self.others, start=1)
+    ]
+    if any(found) and not self._has_told_of_missing:
       self._has_told_of_missing = True
-      self._run.add_notice(missing)
+      self._run.add_notice(next(filter(None, found)))
+
+  def _missing(self) -> str:
+    return self._account.missing() if self._account else ''
 
   def report(self) -> dict[str, Any]:
     """Returns this host's report to the chief."""
-    return {**self._unrolls(), 'actors': self.actors(), 'seconds': self._durations()['seconds']}
+    return {
+      **self._unrolls(),
+      'missing': self._missing(),
+      'actors': self.actors(),
+      'seconds': self._durations()['seconds'],
+    }
 
   def all_actors(self) -> list[dict[str, Any]]:
     """Returns a record of every actor of all hosts; each actor belongs to one host."""

@@ -140,7 +140,7 @@ class TrainingLoop:
   def train(self, sample: types.Sample) -> None:
     """Makes one update, and then logs and saves if due."""
     if not self.has_trained:
-      self._run.set_phase('tracing the first update')
+      self._tell_phase('tracing the first update')
     with self.timer.phase('gradient'):
       update = self._learner.step(sample, self._counters.snapshot().agent_steps)
     with self.timer.phase('publish'):
@@ -153,7 +153,7 @@ class TrainingLoop:
     self._status.add_update(update.metrics)
     if not self.has_trained:
       self.has_trained = True
-      self._run.set_phase('')
+      self._tell_phase('')
     self.do_what_is_due()
 
   def do_what_is_due(self) -> None:

@@ -19,6 +19,8 @@ class Watcher:
   ):
     """total_steps: agent steps of the whole run. tell: receives one line for the user."""
     self._watches = {watch.metric: watch for watch in watches}
+    if len(self._watches) < len(watches):
+      raise ValueError(f'two watches of one metric: {[watch.metric for watch in watches]}')
     self._total_steps = total_steps
     self._tell = tell
     self._num_steps = dict.fromkeys(self._watches, 0)  # below the bound; -1 = user was notified

@@ -266,7 +266,7 @@ def _own_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
   make = dotted_path.load_object(config.torso, 'network.torso')
   try:
     inspect.signature(make).bind(**config.torso_settings)
-  except TypeError as error:
+  except (TypeError, ValueError) as error:  # ValueError: it has no signature
     raise types.UserError(
       f'network.torso_settings ({config.torso_settings}) do not fit {config.torso}: {error}'
     ) from error

@@ -68,6 +68,8 @@ class Distribution(Protocol):
 class Categorical:
   """One of P actions; params are unnormalised log-probabilities (logits).
 
+  A logit of -inf makes an action impossible; at least one has to be finite.
+
   TFP's has no quantile, so it cannot sample from a number that belongs to the row.
   """
 
@@ -99,14 +101,19 @@ class Categorical:
     params = shapes.as_float(params)
     shapes.check_params(params, self.num_params)
     log_probs = tf.nn.log_softmax(params)
-    return -tf.reduce_sum(tf.exp(log_probs) * log_probs, axis=-1)
+    probs = tf.exp(log_probs)
+    # 0 log 0 = 0, with a gradient of 0: logits of -inf mask actions.
+    finite = tf.where(probs > 0, log_probs, tf.zeros_like(log_probs))
+    return -tf.reduce_sum(probs * finite, axis=-1)
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """params, other_params `[..., P]` -> `[...]`,  KL = sum_k p_k (log p_k - log q_k)."""
     params, other_params = shapes.as_float(params), shapes.as_float(other_params)
     shapes.check_params(params, self.num_params, other_params)
     log_p, log_q = tf.nn.log_softmax(params), tf.nn.log_softmax(other_params)
-    return tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), axis=-1)
+    probs = tf.exp(log_p)
+    ratios = tf.where(probs > 0, log_p - log_q, tf.zeros_like(log_p))  # see `entropy`
+    return tf.reduce_sum(probs * ratios, axis=-1)
 
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[...]` int32, the likeliest action; the first of equals."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -217,6 +218,12 @@ def test_run_ids_repeat_with_a_seed_and_never_without():
   assert len(set(np.concatenate(drawn).tolist())) == 3 * len(drawn)
 
 
+class _Reasoned(NamedTuple):
+  """An action of several parts."""
+
+  reason: np.ndarray
+
+
 class TestLocalChannel:
   def test_the_server_is_called_with_the_request_sent_last(self):
     calls = []
@@ -233,6 +240,12 @@ class TestLocalChannel:
     channel.send('request')
     with pytest.raises(wire.Refused, match='no such environment'):
       channel.receive()
+
+  def test_an_action_may_have_a_field_of_any_name(self):
+    action = _Reasoned(np.zeros(2))
+    channel = actor_lib.LocalChannel(lambda requests: [action])
+    channel.send('request')
+    assert channel.receive() is action
 
   def test_after_close_it_is_closed(self):
     channel = actor_lib.LocalChannel(lambda requests: ['actions'])

@@ -12,6 +12,7 @@ from seed_acme.checks import device_names
     ('3', 3, 3),
     ('gpu:0', ('gpu:0',), 1),
     ('GPU:1, cpu:0', ('gpu:1', 'cpu:0'), 2),
+    ('gpu:01', ('gpu:1',), 1),
   ],
 )
 def test_a_choice_is_nothing_a_count_or_names(text, expected, number):
@@ -29,6 +30,8 @@ def test_a_choice_is_nothing_a_count_or_names(text, expected, number):
     ('gpu:0,', "'' is no device"),
     ('cpu:64', "'cpu:64' is no device"),
     ('gpu:0,gpu:0', 'names a device twice'),
+    ('gpu:0,gpu:00', 'names a device twice'),
+    ('gpu:\u0661', 'is no device'),
   ],
 )
 def test_anything_else_is_refused_with_the_field(text, said):

@@ -17,3 +17,7 @@ class BlockingRequest(batching.PendingRequest):
 
   def wait(self) -> batching.Reply:
     return self._replies.get(timeout=60)
+
+  def replies(self) -> list[batching.Reply]:
+    """Returns all replies so far that were not waited for."""
+    return [self._replies.get() for _ in range(self._replies.qsize())]

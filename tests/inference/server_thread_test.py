@@ -129,6 +129,34 @@ def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
   assert [str(error) for error in failures] == ['broken on purpose']
 
 
+@pytest.mark.parametrize('what', ['a stop', 'a failure'])
+def test_a_request_gets_one_reply_whatever_comes_after_it(acting, monkeypatch, what):
+  rig = rigs.Rig(acting('none'))
+  batcher = batching.Batcher(1, 0.0, lambda: True, lambda _: False)
+  batcher.add_caller()
+  failures: list[BaseException] = []
+  thread = thread_lib.InferenceThread(rig.server, batcher, failures.append)
+  over = threading.Event()
+
+  def record(answered):
+    over.set()
+    if what == 'a failure':
+      raise RuntimeError('while recording')
+    threading.Thread(target=thread.stop).start()
+    late = blocking_request.BlockingRequest(rigs.request([0], 1), True)
+    batcher.submit(late)
+    assert late.wait() is batching.STOPPED
+
+  monkeypatch.setattr(rig.server, 'record', record)
+  one = blocking_request.BlockingRequest(rigs.request([0], 0, rigs.F), True)
+  batcher.submit(one)
+  thread.start()
+  assert over.wait(60)
+  thread.stop()
+  thread.join()
+  assert [reply.__class__ for reply in one.replies()] == [np.ndarray]
+
+
 def test_rows_are_recorded_after_they_are_answered(acting):
   rig = rigs.Rig(acting('none'))
   answered = rig.server.answer([rigs.request([0], 0, rigs.F)])

@@ -13,6 +13,7 @@ from seed_acme.learning import training_loop
 from seed_acme.progress import counting
 from seed_acme.progress import timing
 from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
 from tests.learning import loop_run
 
 _PATIENCE_S = 60.0  # longest wait for the other thread
@@ -28,7 +29,13 @@ class _Group:
 
   def reports(self, own, timeout_s=None):
     if own is None:  # the chief itself reports nothing
-      status = {'unrolls_confirmed': 0, 'unrolls_received': 0, 'actors': [], 'seconds': {}}
+      status = {
+        'unrolls_confirmed': 0,
+        'unrolls_received': 0,
+        'actors': [],
+        'seconds': {},
+        'missing': '',
+      }
       return [None, {'status': status, 'episodes': {}}]
     return [own, self._others_memory if isinstance(own, str) else own]
 
@@ -259,6 +266,35 @@ def test_the_others_go_on_from_what_the_chief_has(tmp_path, clock):
   for run in pair.runs:
     counts = run.counters.snapshot()
     assert (counts.agent_steps, counts.frames, counts.updates, counts.episodes) == (30, 120, 3, 6)
+
+
+class _LosingAccount:
+  def confirmed(self):
+    return 300
+
+  received = confirmed
+
+  def missing(self):
+    return '12 unrolls are lost'
+
+
+def test_only_the_chief_tells_what_the_run_does_and_what_others_have_lost(
+  tmp_path, clock, monkeypatch
+):
+  pair = _Pair(tmp_path, clock)
+  phases = []
+  monkeypatch.setattr(
+    run_directory.RunDirectory, 'set_phase', lambda run, phase: phases.append((run.path, phase))
+  )
+  pair.each(lambda run: run.loop.restore())
+  pair.runs[1].loop.watch_replay(timing.PhaseTimer().snapshot, _LosingAccount())
+  for _ in range(2):
+    clock.now += 60.0
+    pair.meet()
+  chief, other = pair.runs
+  assert ('tracing the first update') in [phase for _, phase in phases]
+  assert {path for path, _ in phases} == {chief.folder.path}
+  assert _notices(chief) == 'learner/1: 12 unrolls are lost\n' and _notices(other) == ''
 
 
 def test_hosts_with_other_settings_are_refused(tmp_path, clock):

@@ -105,3 +105,8 @@ def test_each_metric_is_watched_apart():
   for steps in (100_000, 900_000, 1_000_000):
     watcher.add_row(steps, {'toy/share': 0.0, 'toy/other': 0.9})
   assert [line.split(':')[0] for line in lines] == ['the toy shares nothing yet', 'other']
+
+
+def test_two_watches_of_one_metric_are_refused():
+  with pytest.raises(ValueError, match='two watches of one metric'):
+    watching.Watcher([_WATCH, _WATCH], _TOTAL, print)

@@ -32,6 +32,25 @@ def test_log_prob_entropy_and_kl_equal_their_definitions():
   np.testing.assert_array_equal(CATEGORICAL.mode(params), p.argmax(-1))
 
 
+def test_logits_of_minus_infinity_mask_actions():
+  params, other = _params(), _params(seed=1)
+  masked = np.where(np.arange(4) == 2, -np.inf, params).astype(np.float32)
+  other = np.where(np.arange(4) == 2, -np.inf, other).astype(np.float32)
+  three = distributions.Categorical(3)
+  rest = [0, 1, 3]
+  with tf.GradientTape(persistent=True) as tape:
+    logits = tf.constant(masked)
+    tape.watch(logits)
+    entropy, divergence = CATEGORICAL.entropy(logits), CATEGORICAL.kl(logits, other)
+  np.testing.assert_allclose(entropy, three.entropy(masked[:, rest]), rtol=1e-5)
+  np.testing.assert_allclose(divergence, three.kl(masked[:, rest], other[:, rest]), rtol=1e-4)
+  for value in (entropy, divergence):
+    gradient = tape.gradient(value, logits).numpy()
+    assert np.isfinite(gradient).all() and (gradient[:, 2] == 0).all()
+    assert (gradient[:, rest] != 0).any()
+  assert np.isposinf(CATEGORICAL.kl(params, other)).all()  # an action that q makes impossible
+
+
 def test_leading_axes_are_free():
   params = _params().reshape(2, 3, 4)
   actions = np.zeros((2, 3), np.int64)

@@ -148,6 +148,7 @@ def test_it_is_refused_before_anything_is_written(folder, capsys, arguments, exi
     ),
     ({'environment': 'doors:small', 'torso': 'nature_cnn'}, 2, ['36 x 36 or more', '(35, 84, 1)']),
     ({'environment': 'doors:seedless'}, 2, ['does not take a seed', 'seedless(seed,']),
+    ({'environment': 'builtins:dict'}, 2, ['does not take a seed', 'no signature found']),
     ({'environment': 'doors:small', 'film': True}, 2, ["'doors:small' cannot show its screen"]),
     ({'environment': 'doors:dark', 'film': True}, 1, ['the screen needs a lamp (doors.py:']),
     ({'name': 'cartpole_ppo', 'environment': 'doors:unbounded'}, 2, ['give it bounds']),
