@@ -12,8 +12,8 @@ from seed_acme import core
 from seed_acme import types
 
 
-class Rows(Protocol):
-  """Settings that select the rows of a sample: an agent's configuration or a record made from one.
+class UnrollLengths(Protocol):
+  """The settings that select the rows of a sample: an agent's configuration, or a part of it.
 
   unroll_length: agent steps to train on. overlap: burn-in steps before them, which only warm up the
   recurrent state.
@@ -26,7 +26,9 @@ class Rows(Protocol):
   def overlap(self) -> int: ...
 
 
-def learnt_rows(unroll: types.Unroll, config: Rows) -> tuple[types.AgentInput, types.AgentOutput]:
+def learnt_rows(
+  unroll: types.Unroll, config: UnrollLengths
+) -> tuple[types.AgentInput, types.AgentOutput]:
   """Returns the last `unroll_length + 1` rows of a time-major unroll, `[T+1, B, ...]`.
 
   Raises ValueError if the unroll is not as long as the configuration says.
@@ -44,7 +46,7 @@ def learnt_rows(unroll: types.Unroll, config: Rows) -> tuple[types.AgentInput, t
 
 
 def entering_state(
-  network: core.RecurrentNetwork, unroll: types.Unroll, config: Rows
+  network: core.RecurrentNetwork, unroll: types.Unroll, config: UnrollLengths
 ) -> types.Nest:
   """Returns the network's state before the first learnt row, `[B, ...]`, without gradient.
 
@@ -59,14 +61,14 @@ def entering_state(
 
 
 def prepare_sample(
-  sample: types.Sample, key: tf.Tensor, is_first: bool, config: Rows
+  sample: types.Sample, key: tf.Tensor, is_first: bool, config: UnrollLengths
 ) -> agent_lib.Prepared:
   """Implements `Learning.prepare` for an agent that learns from the whole sample as it is."""
   del key, is_first
   return agent_lib.Prepared(sample, *learnt_transitions(sample.unroll, config))
 
 
-def learnt_transitions(unroll: types.Unroll, config: Rows) -> tuple[tf.Tensor, tf.Tensor]:
+def learnt_transitions(unroll: types.Unroll, config: UnrollLengths) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns mask and acting policy's version of the transitions after the overlap, `[T, B]`."""
   step_type = tf.convert_to_tensor(unroll.inputs.step_type)[config.overlap : -1]
   mask = tf.not_equal(step_type, tf.cast(types.LAST, step_type.dtype))

@@ -1,7 +1,8 @@
 """The interface between an agent and the runtime: a record of functions, bound to a configuration.
 
-`make_agent(spec, network_config, config) -> Agent` makes it, and no code below gets the
-configuration again. The record holds functions and no variables. Its users make their own sets of
+`make_agent(spec, network_config, config) -> Agent` makes it. That is the only time that the runtime
+passes the configuration on; the agent's functions are bound to what they need of it. The record
+holds functions and no variables. Its users make their own sets of
 variables: the inference server to act, the learner to train, an evaluator to play.
 """
 
@@ -107,6 +108,8 @@ class Learning:
 
   All functions run in graphs. A key is `[2]` int32 for `tf.random.stateless_*`, from the run's
   seed, the update and the gradient step; `tf.random.experimental.stateless_split` makes several.
+  The first gradient step of an update gets the key that `prepare` got: where both draw, fold a
+  constant into one of them (`seed_acme.ops.uniforms.fold_in`).
 
   variables: variables that only training needs, by unique names: critics, targets, learnt weights.
     They are saved, but never published to inference.
@@ -122,7 +125,7 @@ class Learning:
   finish(sample) -> metrics: called after the last pass.
   of_row(means) -> metrics: additional metrics of a row of the log, computed from the means of all
     metrics over the updates since the last row. Plain numbers, outside any graph.
-  watches: may name any metric, including those of `of_row`.
+  watches: one for a metric at most; may name any, including those of `of_row`.
   """
 
   variables: dict[str, tf.Variable]

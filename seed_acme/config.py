@@ -100,7 +100,8 @@ class OptimizerConfig:
   adam_beta1, adam_beta2: decay of the mean gradient and of its mean square, for `adam`.
   rmsprop_decay: decay of the mean square of the gradient, for `rmsprop`.
   rmsprop_momentum: momentum, for `rmsprop`.
-  epsilon: added to the gradient's size before a step is divided by it.
+  epsilon: keeps a step finite where gradients are small. `adam` adds it to the root of the mean
+    square, `rmsprop` to the mean square within the root.
   max_gradient_norm: global norm above which gradients are scaled down; 0 = off.
   """
 
@@ -148,7 +149,7 @@ class AgentConfig:
     return core.ReplaySpec()
 
   def with_batch_size(self, batch_size: int) -> AgentConfig:
-    """Returns a configuration with another batch size, and with what must fit to it."""
+    """Returns a configuration with another batch size; fields that must divide it are adjusted."""
     return dataclasses.replace(self, batch_size=batch_size)
 
   @property
@@ -186,7 +187,8 @@ class InferenceConfig:
   """The batched inference server.
 
   batch_size: number of rows at which a batch is run immediately; 0 = half of the training
-    environments, so that one half steps while the other half's actions are computed.
+    environments, so that one half steps while the other half's actions are computed; all of them,
+    if they step as one group. With several inference devices, of those that each one serves.
   timeout_ms: time after which a smaller batch is run.
   publish_period: learner updates between two publications of the weights.
   strictly_on_policy: every update learns only from rows that were acted with the weights it starts

@@ -83,7 +83,7 @@ class InferenceChannel(Protocol):
   def receive(self) -> types.Nest:
     """Returns the actions `[E, ...]` for the request sent last.
 
-    Raises `ChannelClosed` when the program ends, `wire.Refused` when the server rejected
+    Raises `ChannelClosed` when the program ends, `Refused` when the server rejected
     the request, `ServerLost` when the server is gone for too long, `ServerRestarted` when
     another one has taken its place.
     """
@@ -94,6 +94,10 @@ class InferenceChannel(Protocol):
 
 class ChannelClosed(Exception):
   """Raised when the channel was closed, on this side or because the server has finished."""
+
+
+class Refused(Exception):
+  """The server rejected a message; the text says why."""
 
 
 class ChannelTaken(ChannelClosed):

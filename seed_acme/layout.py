@@ -1,7 +1,7 @@
 """The layout of a run: who acts for whom, on which learner host, replay shard and device.
 
-Only this module reads the counts of a configuration. All other code looks up here what follows
-from them. No TensorFlow in here: actor processes import it.
+What follows from the counts of a configuration is decided here, and looked up here by all other
+code. No TensorFlow in here: actor processes import it.
 """
 
 from __future__ import annotations
@@ -271,7 +271,9 @@ def _shards(config: config_lib.ExperimentConfig, learner: int) -> tuple[Shard, .
     ),
     queue_size=replay.queue_size // number,
     batch_size=batch_size,
-    unrolls_per_item=math.gcd(replay.unrolls_per_item, batch_size),  # of 0, the batch size
+    unrolls_per_item=math.gcd(
+      replay.unrolls_per_item, batch_size
+    ),  # gcd(0, n) = n: 0 is a whole batch
     writer_backlog=replay.writer_backlog or batch_size,
   )
   has_port = bool(replay.port) and learner == 0

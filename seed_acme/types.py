@@ -3,7 +3,8 @@
 Alignment, once for the whole code base: **row t of an unroll holds what is known
 when action t is chosen** (action t-1, the reward and the discount that it brought,
 observation t) and the output computed from it (action t and the network's prediction).
-`seed_acme.ops.transitions` is the one place that shifts rows by one.
+`seed_acme.ops.transitions` is the one place that pairs an action with the reward and the discount
+that it brought, which are in the next row.
 
 Shapes are written without the leading batch axes unless they are given. `E` is the
 number of environments that step together, `N` of rows in one inference batch, `B` of

@@ -72,7 +72,8 @@ def normalized(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 
 def better_half(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-  """`[...]` bool: the floor(n/2) greatest of the n unmasked advantages, ties with the last kept."""
+  """`[...]` bool: the max(1, floor(n/2)) greatest of the n unmasked advantages, and all that tie
+  with the last of these."""
   lowest = tf.fill(tf.shape(advantages), advantages.dtype.min)
   ordered = tf.sort(tf.reshape(tf.where(mask, advantages, lowest), [-1]), direction='DESCENDING')
   num_kept = tf.maximum(tf.reduce_sum(tf.cast(mask, tf.int32)) // 2, 1)

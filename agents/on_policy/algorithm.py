@@ -67,7 +67,7 @@ class Temperature(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
-  """Everything that the code below `make_agent` knows of the configuration.
+  """Everything that preparation and loss know of the configuration.
 
   An attribute with the name of a configuration field holds its value or, for `policy_loss` and
   `value_loss`, the chosen function.

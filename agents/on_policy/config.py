@@ -172,7 +172,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
   def with_batch_size(self, batch_size: int) -> OnPolicyConfig:
     """See `AgentConfig`. Minibatches divide the batch, so they may become smaller."""
     other = dataclasses.replace(self, batch_size=batch_size)
-    size = math.gcd(self.minibatch_size, num_elements(other))  # of 0, the whole batch, all elements
+    size = math.gcd(self.minibatch_size, num_elements(other))  # gcd(0, n) = n: 0 is all
     return dataclasses.replace(other, minibatch_size=size)
 
   def check(self, experiment: config_lib.ExperimentConfig) -> None:

@@ -87,24 +87,24 @@ def _with_estimates(
   batch: loss_lib.Minibatch,
   is_first: bool,
 ) -> loss_lib.Minibatch:
-  """Adds targets and advantages to a batch; may change the statistics of the values."""
-  said = loss_lib.forward(algorithm, networks, batch)
-  estimates = loss_lib.estimate(algorithm, networks, batch, said)
-  targets, advantages = _in_learnt_units(
+  """Adds targets and advantages to a batch. The first pass also updates the values' statistics."""
+  outputs = loss_lib.forward(algorithm, networks, batch)
+  estimates = loss_lib.estimate(algorithm, networks, batch, outputs)
+  targets, advantages = _converted_and_counted(
     algorithm, networks.acting, estimates, batch.mask, is_first
   )
   return batch._replace(targets=targets, advantages=advantages)
 
 
-def _in_learnt_units(
+def _converted_and_counted(
   algorithm: algorithm_lib.Algorithm,
   network: network_lib.OnPolicyNetwork,
   estimates: algorithm_lib.Estimates,
   mask: tf.Tensor,
   is_first: bool,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Returns targets and advantages `[T, B]` in the units that values are learnt in, and updates
-  these units before the first pass.
+  """Returns targets and advantages `[T, B]` in the units that values are learnt in. In the first
+  pass the targets are also counted in PopArt's statistics, which define these units.
 
   Until the first statistics exist, nothing is rescaled.
   """

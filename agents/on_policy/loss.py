@@ -84,30 +84,30 @@ def loss(
   """
   del key, progress
   network, weights, mask = networks.acting, networks.weights, minibatch.mask
-  said, temperature = forward(algorithm, networks, minibatch), weights.temperature()
+  outputs, temperature = forward(algorithm, networks, minibatch), weights.temperature()
   targets, advantages = minibatch.targets, minibatch.advantages
   if algorithm.estimates_in_loss:
-    estimates = estimate(algorithm, networks, minibatch, said)
+    estimates = estimate(algorithm, networks, minibatch, outputs)
     targets, advantages = in_learnt_units(network, estimates)
-  played = algorithm_lib.Played(said.log_prob, said.log_ratio, advantages, mask, temperature)
+  played = algorithm_lib.Played(outputs.log_prob, outputs.log_ratio, advantages, mask, temperature)
   policy = policy_loss(algorithm, played)
-  learnt_values, targets = network.normalized_value(said.values), tf.stop_gradient(targets)
+  learnt_values, targets = network.normalized_value(outputs.values), tf.stop_gradient(targets)
   value = algorithm.value_loss(learnt_values, targets, minibatch.behaviour_values, mask)
   penalty = penalties_lib.terms(
-    said.penalties, weights.penalty_weights(), mask, algorithm.penalties
+    outputs.penalties, weights.penalty_weights(), mask, algorithm.penalties
   )
   losses = {
     'loss/policy': policy.loss,
     'loss/value': algorithm.value_cost * value,
     'loss/penalties': tf.zeros([]) if algorithm.penalty_sign else penalty.loss,
-    'loss/sampled_kl': algorithm.kl_cost * transitions_lib.masked_mean(-said.log_ratio, mask),
+    'loss/sampled_kl': algorithm.kl_cost * transitions_lib.masked_mean(-outputs.log_ratio, mask),
     'loss/adjustment': policy.adjustment + penalty.adjustment,
   }
   metrics = {
     **losses,
     **penalty.metrics,
-    **_policy_metrics(algorithm, network.distribution, said, mask),
-    'value/mean': transitions_lib.masked_mean(said.values, mask),
+    **_policy_metrics(algorithm, network.distribution, outputs, mask),
+    'value/mean': transitions_lib.masked_mean(outputs.values, mask),
     **_value_metrics(learnt_values, targets, mask),
   }
   if temperature is not None:
@@ -145,17 +145,17 @@ def forward(
 
 
 def estimate(
-  algorithm: algorithm_lib.Algorithm, networks: Networks, minibatch: Minibatch, said: Forward
+  algorithm: algorithm_lib.Algorithm, networks: Networks, minibatch: Minibatch, outputs: Forward
 ) -> algorithm_lib.Estimates:
   """Returns targets and advantages `[T, M]` of a minibatch of unrolls."""
   weights = networks.weights.penalty_weights()
   rewards = penalties_lib.in_rewards(
-    minibatch.rewards, said.penalties, weights, algorithm.penalty_sign
+    minibatch.rewards, outputs.penalties, weights, algorithm.penalty_sign
   )
   steps = transitions_lib.Transitions(
     transitions_lib.select(minibatch.mask, rewards), minibatch.discounts, minibatch.mask
   )
-  return algorithm.estimate(algorithm_lib.Trace(said.all_values, steps, said.log_ratio))
+  return algorithm.estimate(algorithm_lib.Trace(outputs.all_values, steps, outputs.log_ratio))
 
 
 def in_learnt_units(
@@ -181,18 +181,18 @@ def policy_loss(
 def _policy_metrics(
   algorithm: algorithm_lib.Algorithm,
   distribution: distributions.Distribution,
-  said: Forward,
+  outputs: Forward,
   mask: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
   """Measures how far the policy is from the one that acted. The same divergence appears twice,
   because `Algorithm.passes` reports one of the two for the last pass only.
   """
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
-  ratio = vtrace_lib.importance_ratios(said.log_ratio)
+  ratio = vtrace_lib.importance_ratios(outputs.log_ratio)
   lower, upper = algorithm.ratio_bounds
-  divergence = mean(distribution.kl(said.behaviour_params, said.params))
+  divergence = mean(distribution.kl(outputs.behaviour_params, outputs.params))
   return {
-    'policy/entropy': mean(distribution.entropy(said.params)),
+    'policy/entropy': mean(distribution.entropy(outputs.params)),
     'policy/kl_behaviour': divergence,
     LAST_DIVERGENCE: divergence,
     'policy/ratio_mean': mean(ratio),

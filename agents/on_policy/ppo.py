@@ -13,7 +13,8 @@ in the profitable direction has no gradient.
   advantages as they are            to mean 0 and deviation 1 within a minibatch, as is usual:
                                     `agent.normalize_advantages`, `advantages.with_preprocessed`
 
-The original SEED RL clips at 1/(1 + epsilon) from below (`agent.ppo_lower_bound=reciprocal`).
+The original SEED RL clips at 1/(1 + epsilon) from below (`agent.ppo_lower_bound=reciprocal`). The
+keyword arguments below are fields of the configuration, which `resolve` binds by their names.
 """
 
 from __future__ import annotations

@@ -71,12 +71,12 @@ def _policy_loss(
   config: on_policy_config.OnPolicyConfig,
 ) -> Callable[[algorithm_lib.Played], algorithm_lib.PolicyLoss]:
   """Returns the algorithm's policy loss, wrapped if advantages are preprocessed."""
-  of_page = _bound(config, _function(_POLICY_LOSSES[config.policy_loss]))
-  preprocessed = _bound(config, advantages.with_preprocessed)
+  plain_loss = _bound(config, _function(_POLICY_LOSSES[config.policy_loss]))
+  with_preprocessed = _bound(config, advantages.with_preprocessed)
   is_plain = not config.normalize_advantages and not config.advantage_offset
   if is_plain and config.keep_advantages == 'all':
-    return of_page
-  return functools.partial(preprocessed, of_page)
+    return plain_loss
+  return functools.partial(with_preprocessed, plain_loss)
 
 
 def _estimates_in_loss(config: on_policy_config.OnPolicyConfig) -> bool:

@@ -14,7 +14,8 @@ from seed_acme.checks import network_fields
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class R2D2Config(memory_config.ReplayAgentConfig):
-  """Defaults are the paper's (Espeholt et al. 2019, appendix A.3) where it differs from the code.
+  """Where SEED RL's paper (Espeholt et al. 2019, appendix A.3) and its published code differ, the
+  defaults are the paper's.
 
   discount: gamma per agent step.
   num_bootstrap_steps: n of the n-step target.

@@ -10,13 +10,13 @@ import sys
 import tempfile
 from typing import TypeVar
 
+from seed_acme import core
 from seed_acme import types
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.storage import run_directory
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
-from seed_acme.transport import wire
 
 _T = TypeVar('_T')
 
@@ -34,7 +34,7 @@ def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
   """Calls `call`, and turns a refusal by the learner into a `types.UserError` with the fix."""
   try:
     return call()
-  except wire.Refused as error:
+  except core.Refused as error:
     reason = str(error)
     mend = (
       'use the same token on every host'

@@ -146,7 +146,7 @@ def make_remote_actor(
         patience,
         start,
       )
-    except wire.Refused as error:  # as for a specification that differs, which no restart mends
+    except core.Refused as error:  # as for a specification that differs, which no restart mends
       raise types.UserError(str(error)) from None
 
   return actors.make_actor(

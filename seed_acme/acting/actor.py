@@ -13,7 +13,6 @@ from seed_acme.acting import activity as activity_lib
 from seed_acme.envs import process_state
 from seed_acme.inference import batching
 from seed_acme.progress import timing
-from seed_acme.transport import wire
 
 _LAST = bytes([types.LAST])
 
@@ -77,7 +76,7 @@ class Actor:
     self._activity = activity
     self._started = False
     self.timer = timing.PhaseTimer()
-    self.num_rows = 0  # requests answered, over all groups
+    self.num_requests = 0  # answered, over all groups
 
   def step(self) -> None:
     """Steps every group once."""
@@ -96,7 +95,7 @@ class Actor:
       with self.timer.phase('environment'):
         begin(group.next_call, number)
         group.step(actions)
-      self.num_rows += 1
+      self.num_requests += 1
     begin(activity_lib.Doing.WAITING)
 
   def run(self, should_stop: Callable[[], bool]) -> None:
@@ -160,7 +159,7 @@ class LocalChannel:
     assert self._request is not None
     reply = self._step([self._request])[0] if self._reply is None else self._reply
     if isinstance(reply, batching.Refusal):
-      raise wire.Refused(reply.reason)
+      raise core.Refused(reply.reason)
     return reply
 
   def waiting(self) -> types.ActorRequest | None:

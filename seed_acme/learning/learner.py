@@ -36,7 +36,8 @@ class Update(NamedTuple):
 
 
 class NonFiniteError(Exception):
-  """Raised if a loss or gradient is NaN or infinite. The weights are spoilt: do not save them."""
+  """Raised if a metric of an update, such as a loss or the gradient norm, is NaN or infinite. The
+  weights may be spoilt: do not save them."""
 
 
 class Learner:
@@ -92,7 +93,7 @@ class Learner:
 
     With several hosts, sample and priorities belong to this host's share of the batch.
 
-    Raises `NonFiniteError` naming the first metric that is not finite.
+    Raises `NonFiniteError` naming metrics that are not finite.
     """
     scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
     rates = np.array(scheduled, np.float32)

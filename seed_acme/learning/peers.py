@@ -203,18 +203,18 @@ class LearnerHosts(Peers):
   def follow(self, own: Callable[[], Start]) -> Start | None:
     """See `Peers`."""
     start = own()
-    told = self.group.reports([start.settings, start.counts, start.resumptions])
-    self._check_settings([settings for settings, _, _ in told])
+    reports = self.group.reports([start.settings, start.counts, start.resumptions])
+    self._check_settings([settings for settings, _, _ in reports])
     arrays = dict(zip(start.arrays, self.group.of_chief(list(start.arrays.values()))))
     self._has_started = True
     if self.is_chief:
       return None
-    _, counts, resumptions = told[0]
+    _, counts, resumptions = reports[0]
     return Start(start.settings, counting.Counts(*counts), resumptions, arrays)
 
-  def _check_settings(self, told: list[dict[str, str]]) -> None:
-    own = told[self.index]
-    for index, other in enumerate(told):
+  def _check_settings(self, reports: list[dict[str, str]]) -> None:
+    own = reports[self.index]
+    for index, other in enumerate(reports):
       for field in sorted(own.keys() | other.keys()):
         if own.get(field) != other.get(field):
           raise types.UserError(
@@ -225,9 +225,9 @@ class LearnerHosts(Peers):
   def agree(self, proposal: Proposal, timer: timing.PhaseTimer) -> Decision:
     """See `Peers`. Rows and checkpoints are written when due on the chief, by its clock."""
     own = proposal.counts
-    told = (*proposal[:-1], own.wall_s * 1e3, own.agent_steps, own.frames, own.episodes)
+    facts = (*proposal[:-1], own.wall_s * 1e3, own.agent_steps, own.frames, own.episodes)
     with timer.phase('meeting'):
-      rows = self.group.facts([int(x) for x in told])
+      rows = self.group.facts([int(x) for x in facts])
     _, _, logs, saves, wall_ms, *_ = rows[0].tolist()
     agent_steps, frames, episodes = rows[:, 5:].sum(axis=0).tolist()
     counts = counting.Counts(agent_steps, frames, episodes=episodes, wall_s=wall_ms / 1e3)
@@ -237,8 +237,8 @@ class LearnerHosts(Peers):
 
   def to_chief(self, report: Callable[[], Any]) -> list[Any]:
     """See `Peers`."""
-    told = self.group.reports(None if self.is_chief else report())
-    return told[1:] if self.is_chief else []
+    reports = self.group.reports(None if self.is_chief else report())
+    return reports[1:] if self.is_chief else []
 
   def whole_memory(
     self, save_own: Callable[[], pathlib.Path | None], run: run_directory.RunDirectory
@@ -247,15 +247,15 @@ class LearnerHosts(Peers):
     if not self._has_started:
       return None  # an empty memory has nothing to save
     own = save_own()
-    told = self.group.reports(str(own or ''), _SAVING_S)
+    reports = self.group.reports(str(own or ''), _SAVING_S)
     if not self.is_chief:
       return None
-    parts = [pathlib.Path(part) for part in told if part]
+    parts = [pathlib.Path(part) for part in reports if part]
     whole = run.checkpoints / _WHOLE
     shutil.rmtree(whole, ignore_errors=True)
     if len(parts) < self.group.number:
       if own is not None:  # else this host has already said why there is none
-        lacking = ', '.join(f'learner/{i}' for i, part in enumerate(told) if not part)
+        lacking = ', '.join(f'learner/{i}' for i, part in enumerate(reports) if not part)
         run.add_notice(
           f'the replay memory was not saved, because {lacking} could not save what it holds; the '
           'weights are'

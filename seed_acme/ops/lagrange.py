@@ -40,14 +40,15 @@ def weight(parameter: tf.Tensor, *, speed: float) -> tf.Tensor:
   return tf.exp(speed * _clip_with_way_back(parameter, _MAX_LOG_WEIGHT / speed))
 
 
-def adjustment_loss(weight_: tf.Tensor, excess: tf.Tensor) -> tf.Tensor:
-  """Returns a scalar whose gradient lowers the weight while the quantity exceeds its target.
+def adjustment_loss(weight_: tf.Tensor, slack: tf.Tensor) -> tf.Tensor:
+  """Returns a scalar whose gradient lowers the weight while the constraint holds with slack.
 
-  weight_: scalar c = exp(k p). excess: scalar mean(x - target), which gets no gradient.
+  weight_: scalar c = exp(k p). slack: scalar, positive where the constraint holds and the weight
+    may shrink, such as mean(threshold - x) for x <= threshold; it gets no gradient.
 
-    L = c * stop_gradient(mean(x - target)),  dL/dp = k c mean(x - target)
+    L = c * stop_gradient(slack),  dL/dp = k c slack
   """
-  return weight_ * tf.stop_gradient(excess)
+  return weight_ * tf.stop_gradient(slack)
 
 
 def _clip_with_way_back(x: tf.Tensor, bound: float) -> tf.Tensor:

@@ -1,5 +1,6 @@
-"""Converts rows to transitions: the code base's only shift by one, and its mask. Also sums that run
-backwards over transitions, and means over unmasked ones.
+"""Converts rows to transitions: pairs each action with the reward and the discount in the next row,
+and masks what is no step of an episode. Also sums that run backwards over transitions, and means
+over unmasked ones.
 """
 
 from __future__ import annotations

@@ -122,13 +122,13 @@ class CourierChannel:
     timeout_s = min(_NO_LIMIT_S, max(_REPLY_TIMEOUT_S, patience.first_s))
     grpc_variables.reach_addresses([address])
     if not token:
-      raise wire.Refused(_WRONG_TOKEN)
+      raise core.Refused(_WRONG_TOKEN)
     with courier.credentials(token):
       self._client = courier.Client(address, call_timeout=timeout_s)
     opening = self._client.futures.open(codec.hello(env_ids, start))
     self._session_id, refusal = self._wait(opening)
     if refusal:
-      raise wire.Refused(refusal)
+      raise core.Refused(refusal)
 
   def send(self, request: types.ActorRequest) -> None:
     message = self._codec.encode_request(request)
@@ -176,7 +176,7 @@ class CourierChannel:
     if self._closed or error.code is grpc.StatusCode.CANCELLED:
       return core.ChannelClosed()
     if error.code is grpc.StatusCode.UNAUTHENTICATED:
-      return wire.Refused(_WRONG_TOKEN)
+      return core.Refused(_WRONG_TOKEN)
     if error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
       return core.ServerLost(f'the inference server at {self._address} was lost: {error}')
     return ConnectionError(error.message)

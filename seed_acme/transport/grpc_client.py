@@ -101,7 +101,7 @@ class _Connection(reconnecting.Reconnecting):
     if not isinstance(error, grpc.RpcError):
       return 'the stream has ended'
     if error.code() not in _TRANSIENT:
-      raise wire.Refused(error.details()) from error
+      raise core.Refused(error.details()) from error
     reason = str(error.details() or error.code()).rpartition(': ')[2]
     _take_apart(error)
     return reason
@@ -182,7 +182,7 @@ class GrpcMember(_Connection):
   def join(self) -> wire.Start:
     """Waits for the learner and returns which start of this node this is.
 
-    Raises `wire.Refused` with the learner's reason, or `core.ServerLost` if no learner answers."""
+    Raises `core.Refused` with the learner's reason, or `core.ServerLost` if no learner answers."""
     return joining.parse_welcome(self._retry(self._connect))
 
   def wait_for_end(self) -> None:

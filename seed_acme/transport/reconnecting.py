@@ -58,7 +58,7 @@ class Reconnecting(abc.ABC):
 
   @abc.abstractmethod
   def _reason(self, error: Exception) -> str:
-    """Returns why the connection was lost. error: one of `losses`. Raises `wire.Refused` if the
+    """Returns why the connection was lost. error: one of `losses`. Raises `core.Refused` if the
     server rejected the actor, so that a retry is useless."""
 
   def _open(self, connect: Callable[[], None]) -> None:

@@ -189,13 +189,13 @@ class GroupCodec:
     return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
 
   def decode_reply(self, message: array_codec.Buffer) -> types.Nest:
-    """Returns actions `[E, ...]`; raises `Refused` with the server's reason, or the subclass of
-    `core.ChannelClosed` that the status means."""
+    """Returns actions `[E, ...]`; raises `core.Refused` with the server's reason, or the
+    subclass of `core.ChannelClosed` that the status means."""
     status = int(np.frombuffer(message, _STATUS, 1)[0])
     if status in _ENDS:
       raise _ENDS[status]
     if status != _OK:
-      raise Refused(bytes(message[_STATUS.itemsize :]).decode())
+      raise core.Refused(bytes(message[_STATUS.itemsize :]).decode())
     return tree.unflatten_as(self.spec.action, self._reply.decode(message[_STATUS.itemsize :]))
 
 
@@ -225,7 +225,7 @@ def _are_integers(value: Any) -> bool:
 
 
 def encode_refusal(text: str) -> bytes:
-  """Encodes the reply that `GroupCodec.decode_reply` raises as `Refused`."""
+  """Encodes the reply that `GroupCodec.decode_reply` raises as `core.Refused`."""
   return _STATUS.type(_REFUSED).tobytes() + text.encode()
 
 
@@ -235,10 +235,10 @@ def encode_welcome(instance: str) -> bytes:
 
 
 def decode_welcome(message: array_codec.Buffer) -> str:
-  """Returns the server's instance name; raises `Refused` with the server's reason."""
+  """Returns the server's instance name; raises `core.Refused` with the server's reason."""
   text = bytes(message[_STATUS.itemsize :]).decode()
   if int(np.frombuffer(message, _STATUS, 1)[0]) != _OK:
-    raise Refused(text)
+    raise core.Refused(text)
   return text
 
 
@@ -255,7 +255,3 @@ def encode_paused() -> bytes:
 def encode_taken() -> bytes:
   """Encodes the reply to an actor that a later start has replaced."""
   return _STATUS.type(_TAKEN).tobytes()
-
-
-class Refused(Exception):
-  """The server rejected a message; the text says why."""

@@ -14,7 +14,6 @@ from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import vector
 from seed_acme.inference import batching
-from seed_acme.transport import wire
 from tests import scripted_environments
 from tests.acting import logged
 
@@ -53,7 +52,7 @@ def test_one_group_steps_when_its_actions_are_there():
     ('a', 'step', [0, 1]),
     ('a', 'send', 2),
   ]
-  assert actor.num_rows == 2
+  assert actor.num_requests == 2
 
 
 def test_two_groups_take_turns_and_one_waits_while_the_other_steps():
@@ -238,7 +237,7 @@ class TestLocalChannel:
   def test_a_refusal_is_raised_with_its_text(self):
     channel = actor_lib.LocalChannel(lambda requests: [batching.Refusal('no such environment')])
     channel.send('request')
-    with pytest.raises(wire.Refused, match='no such environment'):
+    with pytest.raises(core.Refused, match='no such environment'):
       channel.receive()
 
   def test_an_action_may_have_a_field_of_any_name(self):

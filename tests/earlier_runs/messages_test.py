@@ -46,7 +46,7 @@ def test_the_first_frame_of_a_unix_socket_is_taken_apart():
 def test_a_request_and_its_answers_are_read():
   _assert_equal(_CODEC.decode_request(_RECORDED['request']), content.REQUEST)
   _assert_equal(_CODEC.decode_reply(_RECORDED['actions']), content.ACTIONS)
-  with pytest.raises(wire.Refused, match=content.REFUSAL):
+  with pytest.raises(core.Refused, match=content.REFUSAL):
     _CODEC.decode_reply(_RECORDED['refusal'])
 
 

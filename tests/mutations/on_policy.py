@@ -58,8 +58,8 @@ MUTATIONS = (
   record.Mutation(
     name='sampled_kl_sign',
     file='agents/on_policy/loss.py',
-    old='algorithm.kl_cost * transitions_lib.masked_mean(-said.log_ratio, mask)',
-    new='algorithm.kl_cost * transitions_lib.masked_mean(said.log_ratio, mask)',
+    old='algorithm.kl_cost * transitions_lib.masked_mean(-outputs.log_ratio, mask)',
+    new='algorithm.kl_cost * transitions_lib.masked_mean(outputs.log_ratio, mask)',
     tests='tests/agents/on_policy/vtrace_preset_test.py::test_equals_a_slow_loop_over_transitions',
     fault='a cost of the divergence drives the policy away from the behaviour',
   ),

@@ -26,16 +26,16 @@ def test_the_start_is_kept_within_bounds(weight, bound):
   assert _initial(weight, 4.0) == bound / 4.0
 
 
-def _gradient(parameter, excess, speed=10.0):
+def _gradient(parameter, slack, speed=10.0):
   variable = tf.Variable(parameter, dtype=tf.float32)
   with tf.GradientTape() as tape:
     loss = lagrange.adjustment_loss(
-      lagrange.weight(variable, speed=speed), tf.constant(excess, tf.float32)
+      lagrange.weight(variable, speed=speed), tf.constant(slack, tf.float32)
     )
   return float(tape.gradient(loss, variable))
 
 
-def test_gradient_is_speed_times_weight_times_excess():
+def test_gradient_is_speed_times_weight_times_slack():
   np.testing.assert_allclose(_gradient(0.1, 0.3), 10.0 * np.exp(1.0) * 0.3, rtol=1e-5)
   np.testing.assert_allclose(_gradient(0.1, -0.3), -10.0 * np.exp(1.0) * 0.3, rtol=1e-5)
 
@@ -48,11 +48,11 @@ def test_outside_the_bounds_there_is_only_a_way_back(parameter, way_out, way_bac
   assert _gradient(parameter, way_back) * way_back > 0.0
 
 
-def test_no_gradient_passes_into_the_excess():
-  excess = tf.Variable(1.0)
+def test_no_gradient_passes_into_the_slack():
+  slack = tf.Variable(1.0)
   with tf.GradientTape() as tape:
-    loss = lagrange.adjustment_loss(tf.constant(2.0), excess)
-  assert tape.gradient(loss, excess) is None
+    loss = lagrange.adjustment_loss(tf.constant(2.0), slack)
+  assert tape.gradient(loss, slack) is None
 
 
 @pytest.mark.parametrize('weight', [0.0, -1.0, float('nan')])

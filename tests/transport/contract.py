@@ -92,22 +92,22 @@ class TransportContract:
     rig = make_rig(answer=answer).start()
     refused, other = rig.connect(0), rig.connect(1)
     other.send(serving.request(np.array([1], np.int32), 0))
-    with pytest.raises(wire.Refused, match='environment 0 – nein'):
+    with pytest.raises(core.Refused, match='environment 0 – nein'):
       serving.ask(refused, serving.request(np.array([0], np.int32), 0))
     assert other.receive().tolist() == [1000]
 
   @pytest.mark.parametrize('token', ['', 'wrong'])
   def test_a_wrong_token_is_turned_away(self, make_rig, token):
     rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
-    with pytest.raises(wire.Refused, match='token'):
+    with pytest.raises(core.Refused, match='token'):
       rig.connect(0, token=token)
     self.ask_alone(rig, rig.connect(1), [1])
 
   def test_another_environment_is_turned_away_by_name(self, rig):
     other = types.EnvironmentSpec(dm_specs.Array((3,), np.float32), serving.SPEC.action)
-    with pytest.raises(wire.Refused, match='observation'):
+    with pytest.raises(core.Refused, match='observation'):
       rig.connect(0, spec=other)
-    with pytest.raises(wire.Refused, match='0 ... 63'):
+    with pytest.raises(core.Refused, match='0 ... 63'):
       rig.connect(64)
 
   def test_an_actor_waits_for_a_server_that_is_not_up_yet(self, make_rig):
@@ -251,5 +251,5 @@ class TransportContract:
     for channel in channels:
       channel.send(serving.request(np.array([0], np.int32), 0))
     assert [channel.receive().tolist() for channel in channels] == [[0], [1], [2]]
-    with pytest.raises(wire.Refused, match='token'):
+    with pytest.raises(core.Refused, match='token'):
       rigs[0].connect(1, port=rigs[1].port)

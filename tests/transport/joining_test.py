@@ -11,7 +11,6 @@ from seed_acme import core
 from seed_acme import version
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
-from seed_acme.transport import wire
 from tests.transport import cutting_proxy
 from tests.transport import serving
 
@@ -70,7 +69,7 @@ class TestJoin:
     ],
   )
   def test_a_node_that_does_not_fit_is_refused(self, rig, change, words):
-    with pytest.raises(wire.Refused, match=words):
+    with pytest.raises(core.Refused, match=words):
       self.member(rig, **change).join()
 
   @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ class TestJoin:
       patched.setattr(version, '__version__', '9.9')
       member = self.member(rig, seed='1')
     with pytest.raises(
-      wire.Refused, match=f'actor/0 has version 9.9 of seed_acme, the learner {version.__version__}'
+      core.Refused, match=f'actor/0 has version 9.9 of seed_acme, the learner {version.__version__}'
     ):
       member.join()
 

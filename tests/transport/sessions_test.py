@@ -113,13 +113,13 @@ def test_a_refusal_is_passed_on(rig):
   session = rig.open(0, 1)
   reply = rig.ask(session, message())
   rig.take().answer(batching.Refusal('because'))
-  with pytest.raises(wire.Refused, match='because'):
+  with pytest.raises(core.Refused, match='because'):
     CODEC.decode_reply(reply.result(GUARD_S))
 
 
 def test_environments_of_another_stream_are_refused(rig):
   session = rig.open(0, 1)
-  with pytest.raises(wire.Refused, match='did not open'):
+  with pytest.raises(core.Refused, match='did not open'):
     CODEC.decode_reply(session.answer(message((0, 2))))
 
 
@@ -129,7 +129,7 @@ def test_rubbish_is_refused_and_the_session_goes_on(rig):
   length = len(message())
   sizes = [0, 1, length - 1, length + 1, *random.integers(0, 2 * length, 100), *[length] * 100]
   for size in sizes:
-    with pytest.raises(wire.Refused):
+    with pytest.raises(core.Refused):
       CODEC.decode_reply(session.answer(random.bytes(size)))
   reply = rig.ask(session, message())
   rig.take().answer(np.zeros(2, np.int32))

@@ -158,7 +158,7 @@ def test_a_message_of_another_length_is_refused():
 
 def test_refusals_and_the_end_reach_the_actor():
   codec = wire.GroupCodec(FLAT, 3)
-  with pytest.raises(wire.Refused, match='two actors – zwei'):
+  with pytest.raises(core.Refused, match='two actors – zwei'):
     codec.decode_reply(wire.encode_refusal('two actors – zwei'))
   with pytest.raises(core.ChannelClosed):
     codec.decode_reply(wire.encode_stopped())

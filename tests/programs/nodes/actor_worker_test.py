@@ -42,7 +42,7 @@ def test_a_worker_greets_with_its_start(monkeypatch):
 
 def test_a_greeting_that_the_learner_refuses_is_wrong_input(monkeypatch):
   def refuse(*_):
-    raise wire.Refused('the environments differ')
+    raise core.Refused('the environments differ')
 
   monkeypatch.setattr(transports, 'connect', refuse)
   with pytest.raises(types.UserError, match='the environments differ'):

@@ -140,7 +140,7 @@ def test_a_learner_that_is_stopped_waits_no_longer(config, tmp_path):
 def test_a_stranger_says_nothing(config, tmp_path):
   """A client without the run's token is refused before anything is read."""
   waiting = _Waiting(config, tmp_path / 'run')
-  with pytest.raises((wire.Refused, core.ServerLost)):
+  with pytest.raises((core.Refused, core.ServerLost)):
     transports.connect(
       'grpc',
       f'127.0.0.1:{waiting.port}',
