@@ -15,9 +15,9 @@ _RESULTS = (pages.ROOT / 'docs' / 'results.md').read_text(encoding='utf-8')
 _T_OF_4 = 2.776  # two-sided 95 % quantile of Student's t with 4 degrees of freedom
 _NUMBER = r'-?\d+(?:,\d{3})*(?:\.\d+)?'
 
-# Row of the table in docs/results.md, by agent and game -> the folder of its runs.
+# Row of the table in docs/results.md, by agent and game -> the folder of its runs, or several.
 _ROWS = {
-  ('V-trace, Nature CNN', 'Pong, 6 actions'): 'pong_vtrace',
+  ('V-trace, Nature CNN', 'Pong, 6 actions'): ('pong_vtrace', 'pong_vtrace_seed2'),
   ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
@@ -33,6 +33,7 @@ _ROWS = {
 _README_ROWS = {
   ('V-trace (IMPALA)', 'Pong, 2 million steps; Breakout, 3.5 million'): (
     'pong_vtrace',
+    'pong_vtrace_seed2',
     'breakout_vtrace',
   ),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
@@ -43,10 +44,13 @@ _README_ROWS = {
 }
 
 
-def _summaries(folder):
-  """Returns the summaries of a folder's runs, in the order of their seeds."""
-  paths = sorted((_EVIDENCE / folder).rglob('summary.json'))
-  assert paths, folder
+def _summaries(folders):
+  """Returns the summaries of the runs in a folder, or in several, in the order of their seeds."""
+  paths = []
+  for folder in [folders] if isinstance(folders, str) else folders:
+    found = sorted((_EVIDENCE / folder).rglob('summary.json'))
+    assert found, folder
+    paths += found
   return [json.loads(path.read_text()) for path in paths]
 
 
@@ -86,12 +90,10 @@ def _steps(text):
   return number * (1e6 if text.endswith('M') else 1)
 
 
-@pytest.mark.parametrize(
-  ('row', 'folder'), _ROWS.items(), ids=lambda x: x if type(x) is str else ''
-)
-def test_a_row_of_the_table_quotes_its_runs(row, folder):
+@pytest.mark.parametrize(('row', 'folders'), _ROWS.items(), ids=str)
+def test_a_row_of_the_table_quotes_its_runs(row, folders):
   _, _, steps, seeds, here, _ = _rows(_RESULTS)[row]
-  runs = _summaries(folder)
+  runs = _summaries(folders)
   quoted = re.findall(_NUMBER, here)
   assert len(quoted) >= len(runs)
   for number, run in zip(quoted, runs):
