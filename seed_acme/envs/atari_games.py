@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from seed_acme import types
-from seed_acme.envs import settings
+from seed_acme.checks import near_names
 
 
 class Scores(NamedTuple):
@@ -107,7 +107,7 @@ def human_normalized_score(game: str, score: float) -> float:
   game: one of `GAMES` (`MontezumaRevenge`); for any other, `types.UserError` names similar ones.
   """
   if game not in SCORES:
-    near = settings.near(game, GAMES)
+    near = near_names.near(game, GAMES)
     raise types.UserError(
       f'no human score is known for {game!r}{near}: expected one of the 57 games of '
       'seed_acme.envs.atari_games.GAMES'

@@ -11,6 +11,7 @@ from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import lockstep
 from seed_acme.envs import mujoco_setup
@@ -120,7 +121,7 @@ def check(level: str, settings: dict[str, Any]) -> None:
       known = f'tasks of {domain}: {", ".join(tasks[domain])}'
     raise types.UserError(
       f"unknown environment 'dm_control:{level}'"
-      f'{settings_lib.near(level, known_levels(), "dm_control:")}: expected '
+      f'{near_names.near(level, known_levels(), "dm_control:")}: expected '
       f'dm_control:domain/task; {known}'
     )
   # Only the domain's own table has the functions of its tasks.

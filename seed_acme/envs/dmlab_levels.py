@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from seed_acme import types
-from seed_acme.envs import settings
+from seed_acme.checks import near_names
 
 FOLDER = 'contributed/dmlab30/'
 _TRAIN, _TEST = '_train', '_test'
@@ -122,7 +122,7 @@ def human_normalized_percent(level: str, score: float) -> float:
   """
   name = for_training(level)
   if name not in LEVELS:
-    near = settings.near(name, (*LEVELS, *HELD_OUT))
+    near = near_names.near(name, (*LEVELS, *HELD_OUT))
     raise types.UserError(
       f'no human score is known for {level!r}{near}: expected a level of DMLab-30, one of '
       'seed_acme.envs.dmlab_levels.PAIRS'

@@ -17,6 +17,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_lives
 from seed_acme.envs import gym_spaces
@@ -238,7 +239,7 @@ def _without_limits(spec: dm_specs.Array) -> dm_specs.Array:
 def check(level: str, settings: dict[str, Any]) -> None:
   """Raises `types.UserError` for an unknown level or setting, or a value that cannot be."""
   if level not in known_levels():
-    near = settings_lib.near(level, known_levels(), 'envpool:')
+    near = near_names.near(level, known_levels(), 'envpool:')
     raise types.UserError(f"unknown environment 'envpool:{level}'{near}")
   accepted = _settings(level)
   settings_lib.check_names(

@@ -13,6 +13,7 @@ import dm_env
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import settings as settings_lib
@@ -30,7 +31,7 @@ def find(environment_id: str) -> Callable[..., Any]:
     functions = [key for key, value in vars(module).items() if callable(value)]
     raise types.UserError(
       f'environment {environment_id!r}: {path} has no function {name!r}'
-      f'{settings_lib.near(name, functions)}'
+      f'{near_names.near(name, functions)}'
     )
   return factory
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.checks import near_names
 from seed_acme.envs import football_views
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import settings as settings_lib
@@ -192,7 +193,7 @@ def _view(settings: Settings) -> football_views.MiniMap | football_views.Numbers
 def check_level(level: str) -> None:
   """Raises `types.UserError`, which names similar levels, if there is no such scenario."""
   if level not in known_levels():
-    near = settings_lib.near(level, known_levels(), 'football:')
+    near = near_names.near(level, known_levels(), 'football:')
     raise types.UserError(
       f"unknown environment 'football:{level}'{near}: expected one of {', '.join(known_levels())}"
     )

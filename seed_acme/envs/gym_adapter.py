@@ -19,6 +19,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.checks import extras
+from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
 from seed_acme.envs import gym_spaces
@@ -228,7 +229,7 @@ def _registration(gym: Any, package: str, level: str) -> Any:
     spelled = spelled_elsewhere(package, level)
     if spelled:  # gym's own message would be misleading
       raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
-    near = settings_lib.near(registered, known_levels(package))
+    near = near_names.near(registered, known_levels(package))
     raise types.UserError(f'unknown {package} environment {level!r}{near}: {error}') from error
 
 

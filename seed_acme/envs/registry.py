@@ -27,11 +27,11 @@ from __future__ import annotations
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
 from seed_acme.envs import closing
 from seed_acme.envs import process_state
-from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.suites import atari
 from seed_acme.envs.suites import dm_control
@@ -123,7 +123,7 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   try:
     suite.check(config)
   except suite_lib.UnknownId as error:
-    raise types.UserError(f'{error}{settings_lib.near(config.id, _known_ids())}') from error
+    raise types.UserError(f'{error}{near_names.near(config.id, _known_ids())}') from error
 
 
 def find(environment_id: str) -> suite_lib.Suite:
@@ -131,7 +131,7 @@ def find(environment_id: str) -> suite_lib.Suite:
   for suite in SUITES:
     if suite.matches(environment_id):
       return suite
-  hint = atari_games.hint(environment_id) or settings_lib.near(environment_id, _known_ids())
+  hint = atari_games.hint(environment_id) or near_names.near(environment_id, _known_ids())
   raise types.UserError(
     f'unknown environment {environment_id!r}{hint}: expected one of '
     f'{", ".join(suite.id for suite in SUITES)}, or a gym id with its version'
@@ -185,7 +185,7 @@ def known_ids(suite_name: str) -> list[str]:
   """
   if suite_name not in suite_names():
     raise types.UserError(
-      f'unknown suite {suite_name!r}{settings_lib.near(suite_name, suite_names())}: expected one '
+      f'unknown suite {suite_name!r}{near_names.near(suite_name, suite_names())}: expected one '
       f'of {", ".join(suite_names())}'
     )
   suite = next(suite for suite in SUITES if _name(suite) == suite_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-import difflib
 import inspect
 from typing import Any
 
@@ -70,9 +69,3 @@ def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
   """Returns the parameters of a function by name, as `inspect.signature` does."""
   return dict(inspect.signature(function).parameters)
-
-
-def near(name: str, choices: Iterable[str], prefix: str = '') -> str:
-  """Returns ` (near: a, b)` for a message, each with the prefix; '' if no choice is similar."""
-  found = [prefix + choice for choice in difflib.get_close_matches(name, choices, n=3)]
-  return f' (near: {", ".join(found)})' if found else ''
