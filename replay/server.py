@@ -15,11 +15,15 @@ from seed_acme import types
 from seed_acme.progress import waiting
 from seed_acme.replay import connection
 from seed_acme.replay import tables
+from seed_acme.replay import writer as writer_lib
 from seed_acme.transport import fence as fence_lib
 
 _ANSWER_S, _LONGEST_ANSWER_S = 1, 8  # a busy machine answers late, but a stop must be noticed soon
 _RETRY_S = 0.2
 _TELL_S = 60.0
+_SETTLE_S = (
+  0.3  # in which a request that waits at a table has taken an item, or an insertion went on
+)
 _ports_served_here: set[int] = set()
 
 
@@ -85,10 +89,47 @@ def is_in_this_process(address: str) -> bool:
   return int(address.rpartition(':')[2]) in _ports_served_here
 
 
-def empty_queue(address: str) -> None:
-  """Drops the unrolls that wait in a queue, whichever learner they were meant for."""
+def empty_queue(address: str, item: types.Unroll) -> None:
+  """Drops the unrolls that wait in a queue, and the requests for unrolls that wait at it.
+
+  A learner that has ended leaves its last request, which Reverb keeps: it would take the first
+  items that the next learner inserts, and drop them. So copies of `item`, which the table admits,
+  are inserted until one stays.
+  """
   with waiting.on(f'the replay server at {address} to empty its queue'):
-    connection.client(address).reset(tables.UNROLLS)
+    client = connection.client(address)
+    _reset_until_empty(client)
+    writer = client.trajectory_writer(num_keep_alive_refs=1)
+    while not _size(client, settles=True):
+      writer.append(item)
+      writer_lib.create_item(writer, tables.UNROLLS, 1.0)
+      writer.flush()
+    _reset_until_empty(client)
+
+
+def _reset_until_empty(client: reverb.Client) -> None:
+  """Empties a table, also of the items whose insertion had waited for room in it."""
+  client.reset(tables.UNROLLS)
+  while _size(client, settles=True):
+    client.reset(tables.UNROLLS)
+
+
+def _size(client: reverb.Client, settles: bool) -> int:
+  """Returns the number of items in the table. settles: after waiting requests had time for it."""
+  size = client.server_info()[tables.UNROLLS].current_size
+  if size and settles:
+    time.sleep(_SETTLE_S)
+    return _size(client, settles=False)
+  return size
+
+
+def empty_memory(address: str) -> int:
+  """Drops the unrolls of a memory; returns their number."""
+  with waiting.on(f'the replay server at {address} to empty its memory'):
+    client = connection.client(address)
+    size = _size(client, settles=False)
+    client.reset(tables.UNROLLS)
+  return size
 
 
 def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool:

@@ -98,13 +98,13 @@ class ReplayWriter:
       else:
         held, priority = self._held(parts)
         self._writer.append(held)
-        _create_item(self._writer, tables.UNROLLS, priority)
+        create_item(self._writer, tables.UNROLLS, priority)
       now = time.monotonic()
       if now >= self._next_mirrored_s:
         self._next_mirrored_s = now + _MIRROR_PERIOD_S
         if self._items is not None:
           self._mirror_writer.append(_joined(parts))
-        _create_item(self._mirror_writer, tables.MIRROR, priority)
+        create_item(self._mirror_writer, tables.MIRROR, priority)
     self._num_written += self._unrolls_per_item
     if isinstance(self._items, local_queue.LocalQueue):
       self.num_confirmed = self._num_written
@@ -191,7 +191,7 @@ def _joined(parts: local_items.Parts) -> types.Unroll:
   return tree.map_structure(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _create_item(writer: reverb.TrajectoryWriter, table: str, priority: float) -> None:
+def create_item(writer: reverb.TrajectoryWriter, table: str, priority: float) -> None:
   """Creates an item of what was appended last."""
   trajectory = tree.map_structure(lambda column: column[-1], writer.history)
   writer.create_item(table, priority=priority, trajectory=trajectory)

@@ -191,9 +191,15 @@ class Layout:
     return tuple(rows)
 
   def device_of(self, env_id: int) -> int:
-    """Returns which of its host's inference devices acts for an environment: its actor's."""
+    """Returns which of its host's inference devices acts for an environment: its actor's.
+
+    Raises ValueError if the devices of that learner host are not known, because it is not this one.
+    """
     actor = self.actor_of(env_id)
-    return self._device(actor, len(self.learners[actor.learner].devices))
+    devices = self.learners[actor.learner].devices
+    if not devices:
+      raise ValueError(f'environment {env_id} belongs to learner/{actor.learner}, not to this host')
+    return self._device(actor, len(devices))
 
   def _device(self, actor: Actor, num_devices: int) -> int:
     return actor.index // len(self.learners) % num_devices

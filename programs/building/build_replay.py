@@ -12,6 +12,7 @@ import tree
 
 from seed_acme import core
 from seed_acme import layout as layout_lib
+from seed_acme import types
 from seed_acme.programs.building import build
 from seed_acme.replay import account as account_lib
 from seed_acme.replay import connection
@@ -127,16 +128,33 @@ def _replay_of(path: pathlib.Path) -> tuple[pathlib.Path | None, str]:
   return folder, ''
 
 
-def take_over(spec: core.ReplaySpec, addresses: Sequence[str]) -> None:
+def take_over(
+  shard: layout_lib.Shard,
+  acting: build.Acting,
+  run: run_directory.RunDirectory,
+  addresses: Sequence[str],
+) -> None:
   """Prepares replay nodes for this learner, before anything is written to them.
 
-  Such a node may have served an earlier learner process. A replay memory is kept. A queue is
-  emptied, because its unrolls were acted with weights that are gone, and a part of an update would
-  break strictly on-policy steps.
+  Such a node may have served an earlier learner process. A queue is emptied, because its unrolls
+  were acted with weights that are gone, and a part of an update would break strictly on-policy
+  steps. A replay memory is kept for a run that goes on; the memory of another run is emptied, with
+  a notice, when a new run begins.
   """
-  if not spec.is_memory:
+  if not shard.spec.is_memory:
+    item = _repeated(acting.example_unroll(), shard.unrolls_per_item)
     for address in addresses:
-      server_lib.empty_queue(address)
+      server_lib.empty_queue(address, item)
+  elif checkpoint.newest(run.checkpoints) is None:
+    number = sum(map(server_lib.empty_memory, addresses))
+    if number:
+      run.add_notice(
+        f'{number:,} unrolls of an earlier run were dropped from the replay node: this run is new'
+      )
+
+
+def _repeated(unroll: types.Unroll, number: int) -> types.Unroll:
+  return tree.map_structure(lambda x: np.repeat(np.asarray(x)[None], number, axis=0), unroll)
 
 
 def make_memories(

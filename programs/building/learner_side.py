@@ -78,7 +78,7 @@ def make(
   acting = build.make_acting(sections.agent, sections.network, spec, devices)
   items: list[local_queue_lib.Keeper | None] = [None for _ in place.shards]
   if replay_addresses:
-    build_replay.take_over(place.shards[0].spec, replay_addresses)
+    build_replay.take_over(place.shards[0], acting, run_dir, replay_addresses)
   else:
     items = _new_items(place.shards, takes_turns)
     queue_of: tables_lib.QueueOf = 'counts' if takes_turns else 'tickets'

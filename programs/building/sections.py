@@ -103,7 +103,7 @@ def split(config: config_lib.ExperimentConfig) -> Sections:
   learners = tuple(
     LearnerSections(
       place=place,
-      shared=shared,
+      shared={**shared, 'actor': _with_learner(shared['actor'], place.index, layout)},
       record_every=config.record_every,
       learner=config.learner,
       transport=config.transport,
@@ -128,7 +128,7 @@ def split(config: config_lib.ExperimentConfig) -> Sections:
   actors = tuple(
     ActorSections(
       place=place,
-      shared=shared['actor'],
+      shared=_with_learner(shared['actor'], place.learner, layout),
       record_every=config.record_every if place.shard is None else 0,
       seed=layout.seed,
       transport=config.transport,
@@ -137,6 +137,11 @@ def split(config: config_lib.ExperimentConfig) -> Sections:
     for place in layout.actors
   )
   return Sections(layout, learners, replays, actors)
+
+
+def _with_learner(shared: dict[str, str], index: int, layout: layout_lib.Layout) -> dict[str, str]:
+  """Adds the learner host that an actor belongs to, which a stale cluster file gets wrong."""
+  return {**shared, 'learner host': f'{index} of {len(layout.learners)}'}
 
 
 def _loop_settings(

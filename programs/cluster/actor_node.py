@@ -23,7 +23,7 @@ def run(sections: sections_lib.ActorSections, cluster: cluster_file.Cluster) -> 
     member = membership.member(sections, cluster.token, learner)
     try:
       with signals.signals_to(lambda number: signals.leave(128 + number)):
-        start = membership.explained(member.join, cluster)
+        start = membership.explained(member.join, learner)
     except core.ServerLost as error:
       membership.say('error', str(error))
       return processes.FAILURE_EXIT

@@ -15,7 +15,7 @@ Imports neither TensorFlow, Reverb nor Launchpad.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 import ipaddress
 import json
@@ -120,6 +120,7 @@ def _parse(path: str, value: Any) -> Cluster:
       f'"exchange" has {len(exchange)} addresses: give one for each of several learner hosts, at a '
       f'port of its own ({len(learners)} learner hosts), and none for one'
     )
+  _refuse_repeated(value, learners, exchange)
   token, token_path = _token(value, pathlib.Path(path).parent)
   secret = pathlib.Path(path) if 'token' in value else token_path
   return Cluster(
@@ -134,6 +135,19 @@ def _parse(path: str, value: Any) -> Cluster:
     has_fence=_has_fence(value),
     has_open_token=secret is not None and bool(secret.stat().st_mode & 0o004),
   )
+
+
+def _refuse_repeated(
+  value: Mapping[str, Any], learners: Sequence[str], exchange: Sequence[str]
+) -> None:
+  replay = _address(value, 'replay')
+  given = [*learners, *exchange, *([replay] if replay else [])]
+  repeated = [address for address in given if given.count(address) > 1]
+  if repeated:
+    raise types.UserError(
+      f'{repeated[0]} is given {given.count(repeated[0])} times: give "learner", "exchange" and '
+      '"replay" a port of its own each'
+    )
 
 
 def _check_keys(value: Mapping[str, Any]) -> None:
@@ -274,6 +288,10 @@ def with_cluster(
     raise types.UserError(
       '--config.transport.host and port are given by the cluster file '
       f'{cluster.path}: change "learner" or "listen" there'
+    )
+  if cluster.replay is not None and 'replay.port' in overridden:
+    raise types.UserError(
+      f'--config.replay.port is given by the cluster file {cluster.path}: change "replay" there'
     )
   is_apart = cluster.replay is not None
   if not is_apart and config.replay.separate_process:

@@ -14,6 +14,8 @@ from seed_acme.programs.cluster import cluster_file
 
 def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
   """Raises `UserError` if learner host `index` cannot listen, or no other host could reach it."""
+  if cluster.exchange:
+    check_port(cluster, 'exchange', cluster.exchange[index])
   listen = cluster.listen_of(index)
   host, port = cluster_file.split(listen)
   where = f'cluster file {cluster.path}: '
@@ -47,6 +49,17 @@ def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
     f'{where}cannot listen on {listen} ({error.strerror}): end what '
     'uses the port, or choose another one in the file, on every host'
   )
+
+
+def check_port(cluster: cluster_file.Cluster, key: str, address: str) -> None:
+  """Raises `UserError` if the port under a key of the file is in use on this host."""
+  port = cluster_file.split(address)[1]
+  error = _listening_failure(socket.AF_INET, '', port)
+  if error is not None:
+    raise types.UserError(
+      f'cluster file {cluster.path}: cannot listen on port {port} of "{key}" ({error.strerror}): '
+      'end what uses the port, or choose another one in the file, on every host'
+    )
 
 
 def _look_up(name: str, where: str) -> list[tuple[int, str]]:

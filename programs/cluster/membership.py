@@ -13,7 +13,6 @@ from typing import TypeVar
 from seed_acme import core
 from seed_acme import types
 from seed_acme.programs.building import sections as sections_lib
-from seed_acme.programs.cluster import cluster_file
 from seed_acme.storage import run_directory
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
@@ -30,8 +29,11 @@ def member(
   return grpc_client.GrpcMember(learner, token, hello, sections.actor.connect_timeout_s)
 
 
-def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
-  """Calls `call`, and turns a refusal by the learner into a `types.UserError` with the fix."""
+def explained(call: Callable[[], _T], learner: str) -> _T:
+  """Calls `call`, and turns a refusal by the learner into a `types.UserError` with the fix.
+
+  learner: its address.
+  """
   try:
     return call()
   except core.Refused as error:
@@ -41,9 +43,7 @@ def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
       if 'token' in reason
       else 'start every node with the same --config and cluster file'
     )
-    raise types.UserError(
-      f'the learner at {cluster.learner} refuses this node: {reason}: {mend}'
-    ) from None
+    raise types.UserError(f'the learner at {learner} refuses this node: {reason}: {mend}') from None
 
 
 @contextlib.contextmanager

@@ -110,6 +110,8 @@ def run(
     return actor_node.run(sections.actors[index], cluster)
   from seed_acme.programs.cluster import replay_node  # as above
 
+  assert cluster.replay is not None
+  cluster_host.check_port(cluster, 'replay', cluster.replay)
   [replay] = sections.replays
   return replay_node.run(replay, cluster)
 

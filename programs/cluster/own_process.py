@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import os
+import pathlib
+import shutil
 import threading
 from typing import Any
 
@@ -11,6 +12,7 @@ from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.nodes import lives
 from seed_acme.programs.nodes import node as node_lib
+from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
@@ -23,11 +25,14 @@ class Life(lives.OnOwnHost):
     super().__init__(threading.Event(), cluster.admitted())
     self._signal: int | None = None
     self._error: Exception | None = None
+    self._folder: pathlib.Path | None = None  # the node's, temporary
     signals.answer(self._set)
 
   def _set(self, number: int) -> None:
     if self._signal is not None:
-      os._exit(128 + self._signal)
+      if self._folder is not None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+      leftovers.leave(128 + self._signal)
     self._signal = number
     self.stop.set()
 
@@ -46,7 +51,11 @@ class Life(lives.OnOwnHost):
   def lived(
     self, sections: Any, links: node_lib.Links[str], folder: run_directory.RunDirectory
   ) -> int:
-    """Runs the node; returns the exit code, with the reason of a failure on standard error."""
+    """Runs the node; returns the exit code, with the reason of a failure on standard error.
+
+    folder: temporary; deleted if a second signal ends the process.
+    """
+    self._folder = folder.path
     node = node_lib.Node(sections, links, folder, self)
     try:
       getattr(self, sections.kind)(node)

@@ -18,9 +18,9 @@ def run(sections: sections_lib.ReplaySections, cluster: cluster_file.Cluster) ->
     life = own_process.Life(cluster)
 
     def follow() -> None:
-      membership.explained(member.join, cluster)
+      membership.explained(member.join, cluster.learner)
       membership.say(sections.name, 'joined')
-      membership.explained(member.wait_for_end, cluster)
+      membership.explained(member.wait_for_end, cluster.learner)
 
     life.end_after(follow)
     membership.say(sections.name, f'serving on port {sections.place.port}')

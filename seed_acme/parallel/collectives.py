@@ -270,7 +270,7 @@ def _named(hosts: Sequence[int]) -> str:
 def _listens(address: str) -> bool:
   host, _, port = address.rpartition(':')
   with contextlib.suppress(OSError):
-    socket.create_connection((host, int(port)), _PROBE_S).close()
+    socket.create_connection((host.strip('[]'), int(port)), _PROBE_S).close()
     return True
   return False
 

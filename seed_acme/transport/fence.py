@@ -64,6 +64,12 @@ class Fence:
     if self.hosts is None:
       return
     addresses = _addresses(self.hosts, frozenset())
+    for host in self.hosts:
+      if not _resolved(host):
+        self.tell(
+          f'the host {host} is unknown here, so it cannot reach port {port} until its name can be '
+          'resolved: check the name in the cluster file, or write its address'
+        )
     try:
       if not _attach(port, addresses):
         raise OSError(f'no socket that listens there was found in {_DESCRIPTORS}')
@@ -101,13 +107,17 @@ def _addresses(hosts: Iterable[str], before: frozenset[_Address]) -> frozenset[_
   """Returns the addresses of all hosts, and those of `before` if a name cannot be resolved now."""
   found: set[_Address] = set()
   for host in hosts:
-    try:
-      answers = socket.getaddrinfo(host.strip('[]'), None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-      found |= before
-      continue
-    found.update(_parsed(str(answer[4][0])) for answer in answers)
+    found |= _resolved(host) or before
   return frozenset(found)
+
+
+def _resolved(host: str) -> set[_Address]:
+  """Returns the addresses of a host; empty if its name cannot be resolved."""
+  try:
+    answers = socket.getaddrinfo(host.strip('[]'), None, type=socket.SOCK_STREAM)
+  except (OSError, UnicodeError):
+    return set()
+  return {_parsed(str(answer[4][0])) for answer in answers}
 
 
 def _parsed(address: str) -> _Address:
@@ -221,7 +231,12 @@ def _sockets(port: int) -> Iterator[socket.socket]:
       duplicate = os.dup(int(entry))
     except OSError:  # closed meanwhile
       continue
-    with socket.socket(fileno=duplicate) as one:
+    try:
+      one = socket.socket(fileno=duplicate)
+    except OSError:  # closed meanwhile, and its number given to something else
+      os.close(duplicate)
+      continue
+    with one:
       is_tcp = one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM
       if is_tcp and one.getsockname()[1] == port:
         yield one

@@ -93,3 +93,9 @@ def test_a_host_that_never_comes_is_a_failure():
   assert not issubclass(collectives.HostLost, types.OtherNodeFailed)
   absent = collectives.Group(0, ['localhost:1', 'localhost:2'], timeout_s=1.0)
   assert absent.is_chief and absent.absent() == [0, 1]
+
+
+def test_a_host_may_have_an_address_of_ipv6():
+  with socket.create_server(('::1', 0), family=socket.AF_INET6) as listener:
+    address = f'[::1]:{listener.getsockname()[1]}'
+    assert collectives.Group(0, [address, address], 1.0).absent() == []

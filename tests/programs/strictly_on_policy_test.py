@@ -5,7 +5,10 @@ import dataclasses
 import json
 import os
 import queue
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -23,6 +26,8 @@ from seed_acme.programs.building import build_replay
 from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import learner_node
 from seed_acme.programs.nodes import node as node_lib
+from seed_acme.replay import connection
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 from seed_acme.transport import fence as fence_lib
 from tests import built
@@ -208,15 +213,54 @@ def _write(config, acting, replay, num_unrolls):
   writer.stop()
 
 
-def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
+_WAITING_LEARNER = """
+import sys, seed_acme, reverb
+samples = reverb.TrajectoryDataset.from_table_signature(
+  sys.argv[1], 'unrolls', max_in_flight_samples_per_worker=3, num_workers_per_iterator=1
+)
+iterator = iter(samples)
+print('waiting', flush=True)
+next(iterator)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_requests_of_learners_that_were_killed_take_nothing(tmp_path):
+  """Reverb keeps them, and a strictly on-policy run would wait for ever for what they take."""
+  config, run = _catch(), run_directory.create(tmp_path)
+  acting = built.make_acting(config)
+  replay = _replay(run, config, acting)
+  for _ in range(2):
+    with subprocess.Popen(
+      [sys.executable, '-c', _WAITING_LEARNER, replay.address], stdout=subprocess.PIPE, text=True
+    ) as learner:
+      assert learner.stdout.readline() == 'waiting\n'
+      time.sleep(2.0)  # until the request has reached the table, which Reverb does not tell
+      learner.kill()
+  shard = layout_lib.Layout.of(config).learners[0].shards[0]
+  build_replay.take_over(shard, acting, run, [replay.address])
+  _write(config, acting, replay, 16)
+  size = connection.client(replay.address).server_info()['unrolls'].current_size
+  assert size == 16 // shard.unrolls_per_item
+  replay.stop()
+
+
+@pytest.mark.parametrize('is_new', [False, True])
+def test_a_memory_that_outlived_a_learner_is_kept_unless_the_run_is_new(tmp_path, is_new):
   config = registry.load('catch_r2d2')
   acting = built.make_acting(config)
   run = run_directory.create(tmp_path)
   replay = _replay(run, config, acting)
   _write(config, acting, replay, 3)
-  spec = config.agent.replay_spec()
-  build_replay.take_over(spec, [replay.address])
-  assert build_replay.make_memories(spec, run, [replay.address], 0).counts()[0] == 3
+  shard = layout_lib.Layout.of(config).learners[0].shards[0]
+  if not is_new:
+    checkpoint_writer.save(run.checkpoints, 5, {'acting/w': np.zeros(1)}, {}, keep=1)
+  build_replay.take_over(shard, acting, run, [replay.address])
+  memories = build_replay.make_memories(shard.spec, run, [replay.address], 0)
+  assert memories.counts()[0] == (0 if is_new else 3)
+  said = run.notices.read_text() if run.notices.exists() else ''
+  assert ('3 unrolls of an earlier run were dropped' in said) == is_new
   replay.stop()
 
 

@@ -199,3 +199,13 @@ def test_a_server_that_is_not_found_is_told(listen):
   told = []
   fence_lib.Fence(tell=told.append).put_around(1, fence_lib.RUNS_CODE)
   assert len(told) == 1 and told[0].startswith('port 1 can run code')
+
+
+def test_a_name_that_is_unknown_here_is_told_of(listen):
+  said = []
+  listener = listen()
+  fence_lib.Fence(('nowhere.invalid', '127.0.0.1'), said.append).put_around(
+    _port(listener), 'is open'
+  )
+  [message] = said
+  assert 'the host nowhere.invalid is unknown here' in message and str(_port(listener)) in message

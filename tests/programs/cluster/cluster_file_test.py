@@ -205,6 +205,11 @@ class TestWithCluster:
     for word in words:
       assert word in str(error.value)
 
+  def test_the_port_of_a_replay_node_is_given_by_the_file(self, base, load):
+    cluster = load(replay='10.0.0.2:8001')
+    with pytest.raises(types.UserError, match='replay.port is given by .* change "replay" there'):
+      cluster_file.with_cluster(base, {'replay.port'}, cluster, 'replay')
+
 
 class TestHost:
   """The checks that depend on the host."""
@@ -240,6 +245,18 @@ class TestHost:
       port = taken.getsockname()[1]
       with pytest.raises(types.UserError, match=f'127.0.0.1:{port} .Address already in use'):
         cluster_host.check_listens(load(learner=f'127.0.0.1:{port}'))
+
+  def test_a_port_of_the_replay_node_or_of_the_exchange_in_use_is_named(self, load):
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+      port = taken.getsockname()[1]
+      with pytest.raises(types.UserError, match=f'port {port} of "replay" .Address already in use'):
+        cluster_host.check_port(load(), 'replay', f'127.0.0.1:{port}')
+      several = load(
+        learner=['127.0.0.1:8000', '127.0.0.1:8010'],
+        exchange=[f'127.0.0.1:{port}', '127.0.0.1:8011'],
+      )
+      with pytest.raises(types.UserError, match=f'port {port} of "exchange" .Address already'):
+        cluster_host.check_listens(several, 0)
 
   def test_the_actor_of_this_host_is_found_by_name_or_address(self, load):
     for own in ('127.0.0.1', socket.gethostname().upper()):
