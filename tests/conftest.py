@@ -2,6 +2,7 @@
 
 import gc
 import json
+import multiprocessing.util
 import os
 import pathlib
 import secrets
@@ -35,11 +36,10 @@ _TEMPORARY = os.path.join(
 )
 os.mkdir(_TEMPORARY, mode=0o700)
 os.environ['TMPDIR'] = tempfile.tempdir = _TEMPORARY
-
-
-def pytest_unconfigure(config):
-  """Removes the temporary folder."""
-  shutil.rmtree(_TEMPORARY, ignore_errors=True)
+# After multiprocessing has removed its own folder in there, whose priority is -100.
+multiprocessing.util.Finalize(
+  None, shutil.rmtree, (_TEMPORARY,), {'ignore_errors': True}, exitpriority=-1000
+)
 
 
 def pytest_collection_modifyitems(items):
