@@ -132,7 +132,7 @@ def _expect_nothing_left(learner, runs):
   assert all(run.nodes() == [] for run in runs)
   written = [text for run in runs for text in (run.stdout, run.stderr)]
   written += [learner.run_dir.config.read_text(), learner.run_dir.status.read_text()]
-  written += [log.read_text() for log in learner.run_dir.logs.iterdir()]
+  written += [log.read_text() for log in learner.run_dir.logs.rglob('*') if log.is_file()]
   assert not any(clusters.TOKEN in text for text in written)
 
 
