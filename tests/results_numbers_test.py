@@ -17,7 +17,11 @@ _NUMBER = r'-?\d+(?:,\d{3})*(?:\.\d+)?'
 
 # Row of the table in docs/results.md, by agent and game -> the folder of its runs, or several.
 _ROWS = {
-  ('V-trace, Nature CNN', 'Pong, 6 actions'): ('pong_vtrace', 'pong_vtrace_seed2'),
+  ('V-trace, Nature CNN', 'Pong, 6 actions'): (
+    'pong_vtrace',
+    'pong_vtrace_seed2',
+    'pong_vtrace_seed3',
+  ),
   ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
@@ -34,6 +38,7 @@ _README_ROWS = {
   ('V-trace (IMPALA)', 'Pong, 2 million steps; Breakout, 3.5 million'): (
     'pong_vtrace',
     'pong_vtrace_seed2',
+    'pong_vtrace_seed3',
     'breakout_vtrace',
   ),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
@@ -126,6 +131,12 @@ def test_the_page_quotes_means_and_intervals_over_seeds():
   for task in ('HalfCheetah', 'Hopper', 'Walker2d'):
     row = _rows(_RESULTS)[f'{task}-v4', '1 to 5']
     assert row[3] == '{} ± {}'.format(*_mean_and_interval(f'mujoco_ppo_{task.lower()}'))
+
+
+def test_the_mean_of_the_seeds_of_pong_is_quoted():
+  [quoted] = re.findall(rf'mean of the three seeds is ({_NUMBER})', ' '.join(_RESULTS.split()))
+  found = _returns(_ROWS['V-trace, Nature CNN', 'Pong, 6 actions'])
+  assert len(found) == 3 and _is_rounded(quoted, np.mean(found))
 
 
 def _returns(folder):
