@@ -14,8 +14,8 @@ from seed_acme.programs.cluster import cluster_file
 
 def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
   """Raises `UserError` if learner host `index` cannot listen, or no other host could reach it."""
-  if cluster.exchange:
-    check_port(cluster, 'exchange', cluster.exchange[index])
+  for address in cluster.exchange[index : index + 1]:  # its own; none for a single learner host
+    check_port(cluster, 'exchange', address)
   listen = cluster.listen_of(index)
   host, port = cluster_file.split(listen)
   where = f'cluster file {cluster.path}: '
