@@ -100,7 +100,7 @@ def empty_queue(address: str, item: types.Unroll) -> None:
     client = connection.client(address)
     _reset_until_empty(client)
     writer = client.trajectory_writer(num_keep_alive_refs=1)
-    while not _size(client, settles=True):
+    while not _settled_size(client):
       writer.append(item)
       writer_lib.create_item(writer, tables.UNROLLS, 1.0)
       writer.flush()
@@ -109,25 +109,29 @@ def empty_queue(address: str, item: types.Unroll) -> None:
 
 def _reset_until_empty(client: reverb.Client) -> None:
   """Empties a table, also of the items whose insertion had waited for room in it."""
-  client.reset(tables.UNROLLS)
-  while _size(client, settles=True):
+  while True:
     client.reset(tables.UNROLLS)
-
-
-def _size(client: reverb.Client, settles: bool) -> int:
-  """Returns the number of items in the table. settles: after waiting requests had time for it."""
-  size = client.server_info()[tables.UNROLLS].current_size
-  if size and settles:
     time.sleep(_SETTLE_S)
-    return _size(client, settles=False)
-  return size
+    if not _size(client):
+      return
+
+
+def _settled_size(client: reverb.Client) -> int:
+  """Returns the number of items in the table that no waiting request takes."""
+  if _size(client):
+    time.sleep(_SETTLE_S)
+  return _size(client)
+
+
+def _size(client: reverb.Client) -> int:
+  return client.server_info()[tables.UNROLLS].current_size
 
 
 def empty_memory(address: str) -> int:
   """Drops the unrolls of a memory; returns their number."""
   with waiting.on(f'the replay server at {address} to empty its memory'):
     client = connection.client(address)
-    size = _size(client, settles=False)
+    size = _size(client)
     client.reset(tables.UNROLLS)
   return size
 

@@ -2,8 +2,8 @@
 
 `make_agent(spec, network_config, config) -> Agent` makes it. That is the only time that the runtime
 passes the configuration on; the agent's functions are bound to what they need of it. The record
-holds functions and no variables. Its users make their own sets of
-variables: the inference server to act, the learner to train, an evaluator to play.
+holds functions and no variables. Its users make their own sets of variables: the inference server
+to act, the learner to train, an evaluator to play.
 """
 
 from __future__ import annotations

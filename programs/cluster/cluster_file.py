@@ -120,7 +120,7 @@ def _parse(path: str, value: Any) -> Cluster:
       f'"exchange" has {len(exchange)} addresses: give one for each of several learner hosts, at a '
       f'port of its own ({len(learners)} learner hosts), and none for one'
     )
-  _refuse_repeated(value, learners, exchange)
+  _refuse_repeated([*learners, *exchange, *_addresses(value, 'replay')])
   token, token_path = _token(value, pathlib.Path(path).parent)
   secret = pathlib.Path(path) if 'token' in value else token_path
   return Cluster(
@@ -137,11 +137,7 @@ def _parse(path: str, value: Any) -> Cluster:
   )
 
 
-def _refuse_repeated(
-  value: Mapping[str, Any], learners: Sequence[str], exchange: Sequence[str]
-) -> None:
-  replay = _address(value, 'replay')
-  given = [*learners, *exchange, *([replay] if replay else [])]
+def _refuse_repeated(given: Sequence[str]) -> None:
   repeated = [address for address in given if given.count(address) > 1]
   if repeated:
     raise types.UserError(
