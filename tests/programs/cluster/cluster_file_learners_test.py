@@ -5,11 +5,14 @@ import json
 
 import pytest
 
+from seed_acme import core
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs.building import sections
+from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import membership
 
 _GOOD = {'learner': '10.0.0.1:8000', 'actors': 2, 'token': 'a-token-of-the-run'}
 
@@ -83,6 +86,18 @@ def test_an_actor_fits_its_own_learner_host_only(load):
     assert fitting and {actor.place.learner for actor in fitting} == {learner.place.index}
   alone = sections.split(dataclasses.replace(config, num_learner_hosts=1))
   assert alone.actors[0].shared != split.learners[0].shared['actor']
+
+
+def test_a_refusal_names_the_learner_host_that_refused(load, monkeypatch):
+  class Refused:
+    def join(self):
+      raise core.Refused('seed is 1, the learner has 2')
+
+  monkeypatch.setattr(membership, 'member', lambda *args: Refused())
+  several = load(learner=['a:1', 'b:2'], exchange=['a:3', 'b:4'], actors=2)
+  config = cluster_file.with_cluster(registry.load('catch_vtrace'), (), several, 'actor')
+  with pytest.raises(types.UserError, match='the learner at b:2 refuses this node'):
+    actor_node.run(sections.split(config).actors[1], several)
 
 
 def test_an_environment_of_another_learner_host_has_no_device_here():

@@ -1,15 +1,9 @@
-"""A node of a cluster in this process, and the refusals that it shows."""
+"""A node of a cluster in this process."""
 
 import os
 import signal
 import subprocess
 import sys
-
-import pytest
-
-from seed_acme import core
-from seed_acme import types
-from seed_acme.programs.cluster import membership
 
 _SLOW_NODE = """
 import subprocess, sys, types, time
@@ -48,11 +42,3 @@ def _runs(pid):
       return file.read().rpartition(')')[2].split()[0] != 'Z'
   except FileNotFoundError:
     return False
-
-
-def test_a_refusal_names_the_learner_host_that_refused():
-  def refuse():
-    raise core.Refused('seed is 1, the learner has 2')
-
-  with pytest.raises(types.UserError, match='the learner at 10.0.0.2:8000 refuses this node'):
-    membership.explained(refuse, '10.0.0.2:8000')
