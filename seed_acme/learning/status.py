@@ -18,6 +18,7 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
 _WAITED_S = 5.0  # shorter waits are not reported
+_RATE_S = 30.0  # over which agent steps per second are shown
 
 
 class StatusWriter:
@@ -37,12 +38,17 @@ class StatusWriter:
     self._policy_lags = timing.Latencies()
     self._policy_lag_max = 0.0
     self._account: core.UnrollAccount | None = None
+    self._rate = counting.RecentRate(_RATE_S)
     self._num_learnt = 0  # unrolls, since this start
     self._has_told_of_missing = False
     self.actors: Callable[[], list[dict[str, Any]]] = list
     self.others: list[dict[str, Any]] = []  # last reports of the other learner hosts, see `report`
     self.hosts_without_data: list[int] = []
     self.best: checkpoint.Best | None = None
+
+  def begin(self, counts: counting.Counts) -> None:
+    """Measures the rate of steps from here on."""
+    self._rate.begin(counts)
 
   def watch_replay(
     self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
@@ -96,7 +102,6 @@ class StatusWriter:
     self,
     status: str,
     counts: counting.Counts,
-    steps_per_s: float,
     episodes: dict[str, episodes_lib.EpisodeSummary],
     resumptions: int,
   ) -> None:
@@ -107,7 +112,7 @@ class StatusWriter:
       **counts._asdict(),
       'total_steps': self._settings.total_steps,
       'max_wall_s': self._settings.max_wall_s,
-      'steps_per_s': steps_per_s,
+      'steps_per_s': self._rate.add(counts),
       'episode_return': episodes['training'].score,
       'episode_return_last_100': episodes['training'].score,
       'evaluation_return': episodes['evaluation'].score,

@@ -132,6 +132,7 @@ class TrainingLoop:
       self._published.publish(self._learner.variables())
     self._agree(has_sample=False, wants_stop=False)  # all count the same from here on
     self._logged = self._counters.snapshot()
+    self._status.begin(self._logged)
 
   def _start(self) -> peers_lib.Start:
     counts = self._counters.snapshot()
@@ -220,8 +221,7 @@ class TrainingLoop:
     if now - max(self._logged_at_s, self._shown_at_s) >= _STATUS_PERIOD_S:
       self._shown_at_s = now
       counts = self._counters.snapshot()
-      steps_per_s, _ = self._per_second(counts, now)
-      self._status.write('running', counts, steps_per_s, self._summaries(), self.resumptions)
+      self._status.write('running', counts, self._summaries(), self.resumptions)
       self.report_wait()
 
   def report_wait(self) -> None:
@@ -310,7 +310,7 @@ class TrainingLoop:
     if self._best is not None:
       self._best.add_row(episodes['evaluation'])
       self._status.best = self._best.best
-    self._status.write(status, counts, steps_per_s, episodes, self.resumptions)
+    self._status.write(status, counts, episodes, self.resumptions)
     self._status.tell_of_missing_unrolls()
     self._logged, self._logged_at_s = counts, now
 

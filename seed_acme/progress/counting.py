@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 import threading
 import time
@@ -87,6 +88,33 @@ class Counters:
         float(counts.wall_s),
       )
       self._started = self._clock()
+
+
+class RecentRate:
+  """Agent steps per second over about the last `span_s` seconds of a run.
+
+  The span should be longer than an unroll takes: the unrolls of environments that are stepped
+  together end together, and between their ends no steps are counted.
+  """
+
+  def __init__(self, span_s: float):
+    self._span_s = span_s
+    self._readings: collections.deque[Counts] = collections.deque()
+
+  def begin(self, counts: Counts) -> None:
+    """Measures from here on, because a resumed run counts on from its checkpoint."""
+    self._readings.clear()
+    self._readings.append(counts)
+
+  def add(self, counts: Counts) -> float:
+    """Takes a later reading; returns the rate up to it, or 0 for the first one."""
+    readings = self._readings
+    readings.append(counts)
+    while len(readings) > 2 and counts.wall_s - readings[1].wall_s >= self._span_s:
+      readings.popleft()
+    elapsed_s = counts.wall_s - readings[0].wall_s
+    steps = counts.agent_steps - readings[0].agent_steps
+    return steps / elapsed_s if elapsed_s > 0 else 0.0
 
 
 class AgreedCounters(Counters):

@@ -162,6 +162,23 @@ def test_status_before_anything_happened(tmp_path, clock):
   assert {'learner', 'inference'} <= status['seconds'].keys()
 
 
+def test_the_status_has_the_rate_of_the_last_half_minute(tmp_path, clock):
+  """Unrolls of environments that are stepped together end together, here every 5 seconds."""
+  loop_run.trained(tmp_path, clock, updates=2).loop.finish(training_loop.STOPPED)
+  run = loop_run.Run(tmp_path, clock, learner=loop_run.replace('learner', log_period_s=5.0))
+  run.loop.restore()
+  rates = []
+  for second in range(1, 91):
+    clock.now += 1
+    if second % 5 == 0 and second <= 45:
+      run.counters.add(agent_steps=1000)
+      run.loop.train(1.0)
+    run.loop.show_life()
+    rates.append(run.status()['steps_per_s'])
+  assert all(160 < rate <= 200 for rate in rates[34:45])
+  assert rates[-1] == 0
+
+
 def test_the_folder_says_what_a_run_does_before_it_learns(tmp_path, clock):
   run = loop_run.Run(tmp_path, clock)
   connected = [False, False]
