@@ -91,18 +91,23 @@ def names(url: str) -> list[str]:
 
 
 def files_below(url: str) -> list[str]:
-  """Returns the paths of all files in a folder and its subfolders, relative to it."""
+  """Returns the paths of all files in a folder and its subfolders, relative to it.
+
+  Raises `BucketError` for a path that leads out of the folder: an object may have any name, and
+  whoever can write to a bucket must not choose where its files are stored here.
+  """
   tf = tensorflow_loading.load()
-  with _explained('list', url):
-    try:
-      return sorted(
-        join(folder, name).removeprefix(join(url, ''))
-        for folder, _, files in tf.io.gfile.walk(url)
-        for name in files
-        if name
+  found: list[str] = []
+  with _explained('list', url), contextlib.suppress(tf.errors.NotFoundError):
+    for folder, _, files in tf.io.gfile.walk(url):
+      found += (join(folder, name).removeprefix(join(url, '')) for name in files if name)
+  for path in found:
+    if {'', '.', '..'}.intersection(path.split('/')):
+      raise BucketError(
+        f'cannot read {join(url, path)}: this name leads out of {url}: somebody else has written '
+        'there; delete the object'
       )
-    except tf.errors.NotFoundError:
-      return []
+  return sorted(found)
 
 
 def rename(url: str, target: str) -> None:

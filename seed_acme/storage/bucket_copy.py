@@ -84,11 +84,15 @@ class Mirror:
     """Takes the lease, fetches the run and starts copying. Raises `types.UserError`."""
     try:
       self._lease.acquire()
+      self._renewer.start()  # now, because fetching a replay memory may take long
       bucket_fetch.fetch(self._url, self._run.path)
       for name in _OF_AN_ATTEMPT:
         bucket.delete(bucket.join(self._url, name))
       self._earlier_logs = self._find_earlier_logs()
     except BaseException:
+      self._lets_go.set()
+      if self._renewer.is_alive():
+        self._renewer.join()
       self._lease.release()
       raise
     for name in bucket_fetch.FETCHED:
@@ -97,7 +101,6 @@ class Mirror:
     newest = checkpoint.newest(self._run.checkpoints)
     self._checkpoint_state = None if newest is None else _checkpoint_state(newest)
     self._copier.start()
-    self._renewer.start()
 
   def _find_earlier_logs(self) -> list[tuple[str, str]]:
     """Returns the logs of the last start, and where each is to be moved. Makes an empty local

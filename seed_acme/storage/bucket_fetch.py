@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import shutil
 
 from seed_acme import types
 from seed_acme.files import bucket
@@ -102,14 +103,22 @@ def fetch_checkpoint(url: str, folder: pathlib.Path) -> pathlib.Path:
 
 def _fetch_checkpoint(url: str, folder: pathlib.Path, with_replay: bool) -> pathlib.Path:
   name = url.rpartition('/')[2].removesuffix(AGAIN)
-  partial = folder / f'{name}.partial'
-  for part in bucket.files_below(url):
+  partial, target = folder / f'{name}.partial', folder / name
+  parts = bucket.files_below(url)
+  if not parts:
+    raise _gone(url)
+  for part in parts:
     if with_replay or '/' not in part:
       (partial / part).parent.mkdir(parents=True, exist_ok=True)
       if not bucket.download(bucket.join(url, part), partial / part):
-        raise bucket.BucketError(f'cannot read {bucket.join(url, part)}: it is gone; try again')
-  os.rename(partial, folder / name)
-  return folder / name
+        raise _gone(bucket.join(url, part))
+  shutil.rmtree(target, ignore_errors=True)  # a damaged copy of this update
+  os.rename(partial, target)
+  return target
+
+
+def _gone(url: str) -> bucket.BucketError:
+  return bucket.BucketError(f'cannot read {url}: it is gone; try again')
 
 
 def whole_checkpoints(url: str) -> list[str]:

@@ -9,6 +9,7 @@ from seed_acme import types
 from seed_acme.files import bucket
 from seed_acme.files import local
 from seed_acme.storage import bucket_copy
+from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
 from seed_acme.storage import lease
 from tests.storage import copies
@@ -150,3 +151,21 @@ def test_a_program_whose_folder_was_taken_is_told(make_copy, url):
   assert told.wait(30)
   with pytest.raises(lease.TakenOver, match='taken over by elsewhere'):
     copier.stop()
+
+
+def test_the_lease_is_renewed_while_a_run_is_fetched(make_copy, url, monkeypatch):
+  """A replay memory takes minutes, and an unchanged lease is taken over after a few periods."""
+  fetch, beats = bucket_fetch.fetch, []
+
+  def slow(*arguments):
+    for _ in range(2):
+      before = bucket.read_bytes(bucket.join(url, 'lock.json'))
+      copies.wait_for(lambda old=before: bucket.read_bytes(bucket.join(url, 'lock.json')) != old)
+      beats.append(before)
+    return fetch(*arguments)
+
+  monkeypatch.setattr(bucket_fetch, 'fetch', slow)
+  _, copier = make_copy()
+  copier.start()
+  copier.stop()
+  assert len(beats) == 2

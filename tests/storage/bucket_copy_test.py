@@ -333,3 +333,27 @@ def test_an_error_of_this_machine_does_not_end_the_copying(make_copy, url, monke
   copies.save(run, 2, 2)
   copies.wait_for(lambda: bucket.files_below(url).count('checkpoints/000000000002/meta.json'))
   copier.stop()
+
+
+def test_a_checkpoint_that_goes_before_it_is_read_is_an_error_of_one_line(
+  make_copy, url, tmp_path, monkeypatch
+):
+  run, copier = make_copy()
+  copier.start()
+  copies.save(run, 7, 3)
+  copier.stop()
+  monkeypatch.setattr(bucket, 'files_below', lambda url: [])
+  with pytest.raises(bucket.BucketError, match='000000000007: it is gone; try again'):
+    bucket_fetch.fetch_checkpoint(f'{url}/{copies.CHECKPOINTS}/{7:012d}', tmp_path)
+
+
+def test_the_first_copy_of_an_update_serves_if_the_second_is_damaged(make_copy, url, tmp_path):
+  run, copier = make_copy()
+  copier.start()
+  copies.save(run, 7, 3)
+  copier.stop()
+  second = f'{url}/{copies.CHECKPOINTS}/{7:012d}{bucket_fetch.AGAIN}'
+  bucket.write_bytes(f'{second}/meta.json', b'{}')
+  bucket.write_bytes(f'{second}/arrays.npz', b'')
+  fetched = bucket_fetch.fetch(url, tmp_path / 'again')
+  assert checkpoint.load(checkpoint.newest(fetched.checkpoints)).meta['value'] == 3

@@ -133,3 +133,17 @@ def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_
 
 def test_the_folder_of_a_local_run_has_no_bucket(tmp_path):
   assert run_directory.create(tmp_path / 'run').name == str(tmp_path / 'run')
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused(storage, tmp_path):
+  """Whoever can write to a bucket must not choose where its readers store a file."""
+  checkpoint = 'gs://bucket/strange/checkpoints/000000000001'
+  for name in ('meta.json', '../../../escaped', 'replay/../../../../escaped'):
+    path = storage.path(f'{checkpoint}/{name}')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b'{}')
+  folder = tmp_path / 'a' / 'b'
+  folder.mkdir(parents=True)
+  [(code, _, error)] = several_commands.run(folder, ['evaluate', 'gs://bucket/strange'])
+  assert code == 2 and 'leads out of gs://bucket/strange/checkpoints/000000000001' in error
+  assert not list(tmp_path.rglob('escaped'))
