@@ -19,6 +19,7 @@ from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.files import bucket
 from seed_acme.files import local
+from seed_acme.loggers import own
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
@@ -84,6 +85,7 @@ def train(request: Request) -> int:
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
   filming.refuse_elsewhere(config.record_every, '--launch=vertex_ai')
+  _refuse_tracking(config)
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
@@ -118,6 +120,17 @@ def train(request: Request) -> int:
     )
   _check_resume(config, url)
   return _launch(asked)
+
+
+def _refuse_tracking(config: config_lib.ExperimentConfig) -> None:
+  """Raises `types.UserError` for a logger whose server asks for a key, which no image may hold."""
+  logger = config.learner.logger
+  if logger in own.NAMED:
+    raise types.UserError(
+      f'--config.learner.logger={logger} with --launch=vertex_ai: the images have neither its '
+      'package nor your key. Leave it out: metrics.csv and the files for TensorBoard are in the '
+      'bucket while the job runs; or log with a class of your own in --cloud.code'
+    )
 
 
 def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
@@ -196,6 +209,7 @@ def _again(request: Request, url: str) -> str:
 def _run_url(request: Request) -> str:
   cloud = request.cloud
   if not request.run_dir:
+    run_directory.check_name(request.config.name)
     now = datetime.datetime.now(datetime.timezone.utc)
     return bucket.join(cloud.bucket, request.config.name, now.strftime('%Y%m%d-%H%M%SZ'))
   if not request.run_dir.startswith('gs://'):
@@ -242,6 +256,8 @@ def _stage(asked: _Asked, folder: pathlib.Path) -> vertex_job.Job:
       if actor.version:
         cloud_stage.write_lines(actor.requirements, code / cloud_image.ACTOR_REQUIREMENTS)
       environment = processes.environment_elsewhere(_KINDS[group], saving_s)
+      if machine.accelerator:
+        environment |= cloud_image.with_gpus(machine.num_accelerators)
       image = cloud_image.make(environment, actor.version)
       parts[group] = vertex_job.Part(machine, image, code, lines)
     return vertex_job.stage(asked.program, cloud, parts, folder)

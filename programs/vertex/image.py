@@ -11,6 +11,7 @@ import sys
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
+from seed_acme.checks import device_names
 from seed_acme.envs.interpreters import interpreter
 
 APP = 'app'  # folder of the code, in the build context and below / in the image
@@ -25,6 +26,10 @@ _LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # needed by OpenCV and MuJoC
 _ACTOR_PREFIX = '/opt/actor'
 ACTOR_PYTHON = f'{_ACTOR_PREFIX}/bin/python'
 ACTOR_REQUIREMENTS = 'actor_requirements.txt'  # in the folder of the code
+
+
+# where Google's machines mount the driver; nvidia/cuda images name the same folders
+_DRIVER = '/usr/local/nvidia/lib:/usr/local/nvidia/lib64'
 
 
 class Image(NamedTuple):
@@ -45,10 +50,11 @@ def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
   environment: variables that it runs with. actor_version: such as 3.12, of a second interpreter
     with the packages in `ACTOR_REQUIREMENTS`; '' = none.
   """
+  # xmanager's Dockerfile makes this user before these lines; a second one would end the build.
+  make_user = f'(id {USER} || useradd --create-home --uid {USER} trainer)'
   install = (
     'RUN apt-get update && apt-get install -y --no-install-recommends '
-    f'{" ".join(_LIBRARIES)} && rm -rf /var/lib/apt/lists/* '
-    f'&& useradd --create-home --uid {USER} trainer'
+    f'{" ".join(_LIBRARIES)} && rm -rf /var/lib/apt/lists/* && {make_user}'
   )
   return Image(
     python_image(),
@@ -68,6 +74,11 @@ def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
       *(f'ENV {name}="{value}"' for name, value in sorted(environment.items())),
     ),
   )
+
+
+def with_gpus(number: int) -> dict[str, str]:
+  """Returns the variables with which a node finds its GPUs and refuses to train without them."""
+  return {'LD_LIBRARY_PATH': _DRIVER, device_names.GPUS_VARIABLE: str(number)}
 
 
 def with_its_python(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:

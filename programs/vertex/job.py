@@ -292,7 +292,9 @@ class _StandIn:
 
   def _image_name(self, group: str) -> str:
     cloud = self._cloud
-    name = ''.join(c if c.isalnum() else '-' for c in f'{self._program.name}-{group}'.lower())
+    name = ''.join(
+      c if c.isascii() and c.isalnum() else '-' for c in f'{self._program.name}-{group}'.lower()
+    )
     return (
       f'{cloud_lib.registry(cloud)}/{cloud.project.replace(":", "/")}/{cloud.repository}/'
       f'{name.strip("-")}:{self._tag}'

@@ -12,6 +12,7 @@ import stat
 from typing import NamedTuple
 
 from seed_acme import types
+from seed_acme.programs.vertex import image
 
 _SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')
 # Names of keys and passwords, in lower case. A module may have any name.
@@ -46,11 +47,20 @@ _KEYS = (
   'token.*',
   '*.token',
 )
+_KEY_FOLDERS = ('secret', 'secrets', 'credentials')  # unless they hold code
 _HIDDEN_KEYS = ('.env*', '.netrc', '.npmrc', '.pypirc', '.git-credentials', '.ssh', '.aws', '.kube')
 _CODE = '*.py'
 _PRIVATE_KEY = b'PRIVATE KEY-----'  # in the first lines of a key, or of a service account's JSON
 _BEGINNING = 4096  # bytes
 _MAX_BYTES = 100_000_000
+# What lies in the same folder of the image.
+_TAKEN = (
+  'job.pkl',
+  'process_entry.py',
+  'entrypoint.sh',
+  'requirements.txt',
+  image.ACTOR_REQUIREMENTS,
+)
 
 
 class Code(NamedTuple):
@@ -89,6 +99,13 @@ def find(option: str, package: str) -> Code:
     raise types.UserError(
       f'{given} holds {package} itself: give a folder with your own modules only'
     )
+  for name in _TAKEN:
+    if (folder / name).exists():
+      more = ' (packages are given by --cloud.requirements)' if name.endswith('.txt') else ''
+      raise types.UserError(
+        f'{given} holds {name}, which an image has of its own: rename it, or put it into a folder '
+        f'there{more}'
+      )
   try:
     return _find(given, folder)
   except OSError as error:
@@ -125,11 +142,14 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_key(path: pathlib.Path) -> bool:
-  """Whether a file is a key, by its name or because it begins like a private key."""
+  """Whether a file is a key, by its name or because it begins like a private key, or whether a
+  folder is one of keys."""
   name = path.name.lower()
   if _matches(name, _HIDDEN_KEYS):
     return True
-  if _matches(name, (_CODE, *_SKIPPED)) or path.is_dir():
+  if path.is_dir():
+    return name in _KEY_FOLDERS and next(path.rglob(_CODE), None) is None
+  if _matches(name, (_CODE, *_SKIPPED)):
     return False
   return _matches(name, _KEYS) or _holds_key(path)
 

@@ -8,6 +8,8 @@ from typing import Union
 from seed_acme import types
 
 _NAME = re.compile(r'(cpu|gpu):([0-9]+)')
+# The number of GPUs that a container was given; its learner refuses to train with fewer.
+GPUS_VARIABLE = 'SEED_ACME_GPUS'
 _MAX_CPUS = 64  # logical devices; nobody needs more
 
 # A number of devices, or their names; None = chosen by what is available.

@@ -48,9 +48,11 @@ class MlflowLogger:
       self._describe(config)
     except self._error as error:
       raise types.Failure(
-        f'MLflow at {self._uri} cannot be used: {error}; MLFLOW_TRACKING_URI '
-        'names another server or folder'
-      ) from error
+        tracking.without_password(
+          f'MLflow at {self._uri} cannot be used: {error}; MLFLOW_TRACKING_URI '
+          'names another server or folder'
+        )
+      ) from None
     self._failed_rows = 0
     self._sender = background.Background('mlflow', self._tell)
 
@@ -96,9 +98,9 @@ class MlflowLogger:
       if error.error_code != 'RESOURCE_DOES_NOT_EXIST':
         raise
       raise types.UserError(
-        f'MLflow at {self._uri} has no run {run_id}, in which this run is to go on: set '
-        f'MLFLOW_TRACKING_URI as it was before, or delete {self._run_dir / FILE}'
-      ) from error
+        f'MLflow at {tracking.without_password(self._uri)} has no run {run_id}, in which this run '
+        f'is to go on: set MLFLOW_TRACKING_URI as it was before, or delete {self._run_dir / FILE}'
+      ) from None
 
   def _experiment(self, name: str) -> str:
     experiment = self._client.get_experiment_by_name(name)
@@ -133,7 +135,9 @@ class MlflowLogger:
     self._failed_rows += 1
     if self._failed_rows == 1:
       run_directory.RunDirectory(self._run_dir).add_notice(
-        f'MLflow at {self._uri} lacks rows or videos: {error}. The run folder has them all'
+        tracking.without_password(
+          f'MLflow at {self._uri} lacks rows or videos: {error}. The run folder has them all'
+        )
       )
 
 

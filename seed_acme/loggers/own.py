@@ -17,7 +17,7 @@ from seed_acme.storage import run_directory
 _FIELD = 'learner.logger'
 _METHODS = ('write', 'close')
 # Our loggers. Each has the name of the package that it needs, and of the extra that installs it.
-_NAMED = {
+NAMED = {
   'wandb': 'seed_acme.loggers.wandb_logger:WandbLogger',
   'mlflow': 'seed_acme.loggers.mlflow_logger:MlflowLogger',
 }
@@ -26,7 +26,7 @@ _NAMED = {
 def check(config: config_lib.ExperimentConfig) -> None:
   """Raises `types.UserError` if the factory cannot be imported or called; does not call it."""
   path = config.learner.logger
-  if path in _NAMED and importlib.util.find_spec(path) is None:  # importing it takes seconds
+  if path in NAMED and importlib.util.find_spec(path) is None:  # importing it takes seconds
     raise types.UserError(
       f'{_FIELD}={path} needs the package {path}: {extras.install_command(path)}'
     )
@@ -50,12 +50,12 @@ def make(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -
 
 
 def _factory(path: str) -> Callable[..., core.Logger]:
-  if ':' not in path and path not in _NAMED:
+  if ':' not in path and path not in NAMED:
     raise types.UserError(
       f"{_FIELD} ('{path}') must be written package.module:Name, or be one of "
-      f'{", ".join(_NAMED)}{near_names.hint(path, list(_NAMED))}'
+      f'{", ".join(NAMED)}{near_names.hint(path, list(NAMED))}'
     )
-  factory = dotted_path.load_object(_NAMED.get(path, path), _FIELD)
+  factory = dotted_path.load_object(NAMED.get(path, path), _FIELD)
   try:
     inspect.signature(factory).bind('config', 'run_dir')
   except TypeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 from typing import Any
 
 from seed_acme import types
@@ -30,6 +31,11 @@ def load(path: pathlib.Path) -> dict[str, Any]:
       f'{path} names no run (it has no id): delete it, and a new run begins on the server'
     )
   return record
+
+
+def without_password(text: str) -> str:
+  """Returns the text without what URLs in it have before `@`, for messages and files."""
+  return re.sub(r'://[^/\s]*@', '://', text)
 
 
 def run_name(config_name: str, run_dir: pathlib.Path) -> str:

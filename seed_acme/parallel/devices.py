@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import contextlib
+import os
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -74,9 +75,16 @@ def check_gpus(tell: Callable[[str], None]) -> None:
   """Trains one convolution on each GPU, to detect an unusable GPU before the run begins.
 
   tell: called with an explanation before a check that may take minutes. Raises `types.Failure`
-  with the card and the reason. Does nothing without a GPU.
+  with the card and the reason, also if there are fewer than `device_names.GPUS_VARIABLE` says.
   """
   physical = tf.config.list_physical_devices('GPU')
+  given = int(os.environ.get(device_names.GPUS_VARIABLE, 0))
+  if len(physical) < given:
+    raise types.Failure(
+      f'{given} GPUs were asked for, and TensorFlow finds {len(physical)}: the image must be made '
+      'with the extra cuda (Dockerfile.gpu), and the driver must lie on LD_LIBRARY_PATH; unset '
+      f'{device_names.GPUS_VARIABLE} to train with what there is'
+    )
   for gpu, logical in zip(physical, tf.config.list_logical_devices('GPU')):
     details = tf.config.experimental.get_device_details(gpu)
     capability = details.get('compute_capability', (0, 0))

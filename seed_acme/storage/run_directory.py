@@ -217,16 +217,21 @@ def new(name: str, root: str | os.PathLike[str] = ROOT) -> RunDirectory:
   return create(new_folder(name, root))
 
 
-def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
-  """Makes `root/<name>/<UTC time>`, a new empty folder, and returns it.
-
-  Two programs that start in the same second get different folders.
-  """
+def check_name(name: str) -> None:
+  """Raises `types.UserError` for a configuration's name that cannot name a folder."""
   if not re.fullmatch(r'\w[\w.-]*', name) or name == LATEST:
     raise types.UserError(
       f'the configuration name {name!r} cannot name a folder: use letters, digits, '
       f'_ . - (and not {LATEST!r})'
     )
+
+
+def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
+  """Makes `root/<name>/<UTC time>`, a new empty folder, and returns it.
+
+  Two programs that start in the same second get different folders.
+  """
+  check_name(name)
   parent = pathlib.Path(root).absolute() / name
   stem = datetime.datetime.now(datetime.timezone.utc).strftime('%Y%m%d-%H%M%SZ')
   with local.explained(parent, 'make a run folder in'):

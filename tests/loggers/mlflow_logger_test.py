@@ -104,6 +104,27 @@ def test_server_and_experiment_are_those_of_the_environment(run, tmp_path, monke
     _make(run)
 
 
+def test_a_password_in_the_address_of_the_server_is_told_nobody(run, monkeypatch):
+  import mlflow
+
+  monkeypatch.setenv('MLFLOW_HTTP_REQUEST_MAX_RETRIES', '0')
+  monkeypatch.setenv('MLFLOW_TRACKING_URI', 'http://alice:S3cret@127.0.0.1:9')
+  with pytest.raises(types.Failure, match='MLflow at http://127.0.0.1:9 cannot be used') as caught:
+    _make(run)
+  assert 'S3cret' not in str(caught.value) and caught.value.__suppress_context__
+  monkeypatch.delenv('MLFLOW_TRACKING_URI')
+  logger = _make(run)
+
+  def fail(*_, **__):
+    raise OSError('http://alice:S3cret@127.0.0.1:9/api is away')
+
+  monkeypatch.setattr(mlflow.MlflowClient, 'log_batch', fail)
+  logger.write(1, {'a': 1})
+  logger.close()
+  assert 'http://127.0.0.1:9/api is away' in run.notices.read_text()
+  assert 'S3cret' not in run.notices.read_text()
+
+
 def test_rows_that_cannot_be_sent_cost_a_notice_and_not_the_run(run, tmp_path, monkeypatch):
   import mlflow
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from seed_acme import config_validation
 from seed_acme import types
+from seed_acme.checks import device_names
 from seed_acme.configs import registry
 from seed_acme.parallel import devices
 
@@ -138,3 +139,13 @@ def test_a_card_that_cannot_train_is_named_before_the_run_begins(gpu, monkeypatc
 def test_without_a_card_nothing_is_tried(monkeypatch):
   monkeypatch.setattr(tf.nn, 'conv2d', None)
   devices.check_gpus(lambda text: pytest.fail(text))
+
+
+def test_fewer_cards_than_were_asked_for_are_refused(gpu, monkeypatch):
+  """A container without the driver would train on its CPU, and the card would be paid for."""
+  gpu(8, 0)
+  monkeypatch.setenv(device_names.GPUS_VARIABLE, '1')
+  devices.check_gpus(lambda text: None)
+  monkeypatch.setenv(device_names.GPUS_VARIABLE, '2')
+  with pytest.raises(types.Failure, match='2 GPUs were asked for, and TensorFlow finds 1'):
+    devices.check_gpus(lambda text: None)

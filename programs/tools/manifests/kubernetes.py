@@ -14,6 +14,7 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
+from seed_acme.checks import device_names
 from seed_acme.programs.tools.manifests import deployment as deployment_lib
 from seed_acme.storage import saved_config
 
@@ -244,7 +245,7 @@ def _pod(
     'image': placement.image,
     'command': ['seed-acme'],
     'args': arguments,
-    'env': [{'name': _TOKEN_VARIABLE, 'valueFrom': {'secretKeyRef': secret}}],
+    'env': [{'name': _TOKEN_VARIABLE, 'valueFrom': {'secretKeyRef': secret}}, *_gpus(placement)],
     'resources': _resources(placement),
     'volumeMounts': mounts,
     'securityContext': {'allowPrivilegeEscalation': False, 'capabilities': {'drop': ['ALL']}},
@@ -283,6 +284,13 @@ def _where(deployment: deployment_lib.Deployment, placement: deployment_lib.Plac
   if tolerations:
     made['tolerations'] = tolerations
   return made
+
+
+def _gpus(placement: deployment_lib.Placement) -> list[Object]:
+  """Returns the variable with which a node refuses to train without its GPUs; [] without any."""
+  if not placement.gpus:
+    return []
+  return [{'name': device_names.GPUS_VARIABLE, 'value': str(placement.gpus)}]
 
 
 def _resources(placement: deployment_lib.Placement) -> Object:

@@ -241,8 +241,16 @@ def test_a_wheel_that_cannot_be_packed_is_refused(tmp_path, monkeypatch):
 
 def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
   code, stage = tmp_path / 'code', tmp_path / 'stage'
-  kept = ('world.py', 'levels/token.py', 'levels/credentials.py', 'tokenizer.json', 'levels/1.txt')
-  for name in (*_KEYS, *kept):
+  kept = (
+    'world.py',
+    'levels/token.py',
+    'levels/credentials.py',
+    'tokenizer.json',
+    'levels/1.txt',
+    'levels/secrets/level.py',
+    'levels/secrets/map.txt',
+  )
+  for name in (*_KEYS, 'deploy/secrets/db.txt', *kept):
     (code / name).parent.mkdir(parents=True, exist_ok=True)
     (code / name).write_text('nothing')
   # Keys in files with harmless names.
@@ -252,11 +260,11 @@ def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
   found.copy_to(stage)
   staged = {path.relative_to(stage).as_posix() for path in stage.rglob('*') if path.is_file()}
   assert staged == set(found.files) == set(kept)
-  assert set(found.left_out) == {*_KEYS, 'robot.json', 'backup'}
+  assert set(found.left_out) == {*_KEYS, 'deploy/secrets', 'robot.json', 'backup'}
   lines = found.describe().splitlines()
-  assert '5 files' in lines[0]
-  assert [line.strip() for line in lines[1:6]] == sorted(kept)
-  assert [line.strip() for line in lines[7:]] == sorted(found.left_out)
+  assert '7 files' in lines[0]
+  assert [line.strip() for line in lines[1:8]] == sorted(kept)
+  assert [line.strip() for line in lines[9:]] == sorted(found.left_out)
 
 
 def test_links_are_followed_within_the_folder_and_refused_out_of_it(tmp_path):
@@ -297,6 +305,16 @@ def test_code_of_the_user_is_staged_without_what_is_not_code(tmp_path):
     if path.is_file()
   }
   assert staged == {'my_world/catch.py', 'data.json'}
+
+
+@pytest.mark.parametrize('name', ['job.pkl', 'process_entry.py', 'requirements.txt'])
+def test_code_with_the_name_of_a_file_of_the_image_is_refused(tmp_path, name):
+  (tmp_path / 'folder').mkdir()
+  (tmp_path / 'folder' / name).touch()
+  _find(tmp_path)
+  (tmp_path / name).touch()
+  with pytest.raises(types.UserError, match=f'holds {name}, which an image has of its own'):
+    _find(tmp_path)
 
 
 def test_code_that_cannot_go_into_an_image_is_refused(tmp_path, monkeypatch):

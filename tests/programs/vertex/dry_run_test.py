@@ -10,6 +10,7 @@ import sys
 import launchpad as lp
 import pytest
 
+from seed_acme.checks import device_names
 from seed_acme.programs import cli
 from seed_acme.programs.graph import program_graph
 from seed_acme.programs.system import processes
@@ -63,6 +64,44 @@ def test_the_learner_gets_the_accelerator_and_cuda(with_accelerator):
       if pin.startswith('tensorflow')
       and not pin.startswith(('tensorflow-io', 'tensorflow-estimator'))
     ] == [f'{tensorflow}==2.15.1']
+
+
+def test_a_learner_without_the_accelerator_that_it_was_given_refuses_to_train(with_accelerator):
+  variables = [
+    dict(re.findall(r'^ENV (\w+)="(.*)"$', (file / 'Dockerfile').read_text(), re.MULTILINE))
+    for file in (with_accelerator.folder / 'learner', with_accelerator.folder / 'actor')
+  ]
+  assert variables[0][device_names.GPUS_VARIABLE] == '1'
+  assert '/usr/local/nvidia/lib64' in variables[0]['LD_LIBRARY_PATH'].split(':')
+  assert not {'LD_LIBRARY_PATH', device_names.GPUS_VARIABLE} & variables[1].keys()
+
+
+_USERS = {
+  'id': 'grep -qx "$1" "$USERS"',
+  'useradd': 'for uid; do case $uid in [0-9]*) break;; esac; done\n'
+  'if grep -qx "$uid" "$USERS"; then echo "UID $uid is not unique" >&2; exit 4; fi\n'
+  'echo "$uid" >> "$USERS"',
+}
+
+
+def test_the_user_of_an_image_is_made_once(with_accelerator, tmp_path):
+  """xmanager's Dockerfile makes it, too, and a second `useradd` with a number fails."""
+  folder, users = tmp_path / 'bin', tmp_path / 'users'
+  folder.mkdir()
+  users.touch()
+  for name in ('apt-get', 'rm', *_USERS):
+    (folder / name).write_text(f'#!/bin/sh\n{_USERS.get(name, "")}\n')
+    (folder / name).chmod(0o755)
+  variables = {'PATH': f'{folder}:/usr/bin:/bin', 'USERS': str(users)}
+  lines = (with_accelerator.folder / 'learner' / 'Dockerfile').read_text().splitlines()
+  steps = [line.removeprefix('RUN ') for line in lines if 'useradd' in line]
+  assert len(steps) == 2
+  for step in steps:
+    done = subprocess.run(
+      ['sh', '-c', step], env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+  assert users.read_text().split() == [str(cloud_image.USER)]
 
 
 def test_hadolint_finds_nothing_in_what_is_really_staged(with_accelerator):
@@ -120,6 +159,14 @@ def _error(capsys, folder, monkeypatch, *arguments):
       '--cloud.replay=n1-standard-4: the learner holds the replay of this run',
     ),
     (('--out=here',), '--out=here is for --dry_run'),
+    (
+      ('--dry_run', '--config.learner.logger=wandb'),
+      'learner.logger=wandb with --launch=vertex_ai: the images have neither its package nor',
+    ),
+    (
+      ('--dry_run', '--out=new', '--config.name=my run'),
+      "the configuration name 'my run' cannot name a folder",
+    ),
     (('--dry_run', '--cloud.code=code'), 'dangling.py cannot go into an image: No such file'),
     (('--dry_run', '--cloud.code=loop'), 'cannot go into an image: Too many levels of symbolic'),
     (

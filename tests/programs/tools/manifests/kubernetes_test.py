@@ -128,7 +128,9 @@ def test_the_learner_keeps_its_run_and_gets_the_accelerators(make_objects):
     'requests': {'cpu': '3500m', 'memory': '12Gi'},
     'limits': {'nvidia.com/gpu': 1},
   }
+  assert {'name': 'SEED_ACME_GPUS', 'value': '1'} in manifests.container(learner)['env']
   actor = manifests.container(made['Job', 'catch-vtrace-actor-0'])
+  assert 'SEED_ACME_GPUS' not in [variable['name'] for variable in actor['env']]
   assert actor['resources'] == {'requests': {'cpu': '7', 'memory': '1Gi'}}
   claim = made['PersistentVolumeClaim', 'catch-vtrace']['spec']
   assert claim['resources']['requests']['storage'] == '20Gi'
