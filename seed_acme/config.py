@@ -45,7 +45,8 @@ class NetworkConfig:
   mlp_sizes: units of each hidden layer of the `mlp` torso, and of the MLP in `auto`.
   torso_output_size: units of the last layer of the convolutional torsos.
   byte_scale: number that uint8 observations are divided by: `bound` = the upper bound of their
-    space, `255` = 255, as in earlier versions. They differ only for bounds below 255.
+    space; `255` = 255, as in earlier versions, which differs only for bounds below 255; `1` = none,
+    so that a network sees numbers up to 255, as in RLlib's runs on Atari.
   torso_initializer: initializer of convolutional torsos; `default` = as published, `orthogonal` =
     with gain sqrt(2).
   core: recurrent core, which carries state from row to row; `none` = a network without memory.
@@ -71,7 +72,7 @@ class NetworkConfig:
   torso_settings: dict[str, Setting] = dataclasses.field(default_factory=dict)
   mlp_sizes: Annotated[tuple[int, ...], bounds.at_least(1)] = (64, 64)
   torso_output_size: Annotated[int, bounds.at_least(1)] = 256
-  byte_scale: Literal['bound', '255'] = 'bound'
+  byte_scale: Literal['bound', '255', '1'] = 'bound'
   torso_initializer: Literal['default', 'orthogonal'] = 'default'
   core: Literal['none', 'lstm', 'gru'] = 'none'
   core_size: Annotated[int, bounds.at_least(1)] = 256

@@ -21,7 +21,8 @@ def divisors(byte_scale: str, observation_spec: types.Nest) -> list[Divisor]:
   byte_scale: see `NetworkConfig.byte_scale`.
   """
   return [
-    _bound(leaf) if byte_scale == 'bound' else BYTE for leaf in tree.flatten(observation_spec)
+    _bound(leaf) if byte_scale == 'bound' else float(byte_scale)
+    for leaf in tree.flatten(observation_spec)
   ]
 
 

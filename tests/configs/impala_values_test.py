@@ -38,6 +38,7 @@ def test_the_loss_is_that_of_impala_in_one_pass():
 
 def test_the_network_has_the_layers_of_rllib_and_two_heads():
   config = registry.load('atari_impala_small')
+  assert config.network.byte_scale == '1'  # RLlib does not divide bytes
   size = config.environment.settings['image_size']
   observation = specs.BoundedArray((size, size, 1), np.uint8, 0, 255)
   spec = types.EnvironmentSpec(observation, specs.DiscreteArray(6))

@@ -8,7 +8,7 @@ MUTATIONS = (
   record.Mutation(
     name='bound_of_bytes_is_not_looked_at',
     file='seed_acme/ops/byte_scale.py',
-    old="_bound(leaf) if byte_scale == 'bound' else BYTE",
+    old="_bound(leaf) if byte_scale == 'bound' else float(byte_scale)",
     new='BYTE',
     tests='tests/ops/byte_scale_test.py::test_the_mlp_sees_each_array_by_its_own_bound',
     fault='bytes of 0 and 1 are too small to learn from',

@@ -37,6 +37,7 @@ def test_the_bound_of_the_space_divides_bytes(leaf, divisor):
   np.testing.assert_array_equal(found, divisor)
   assert byte_scale.largest(found) == np.max(divisor)
   assert byte_scale.divisors('255', leaf) == [255]
+  assert byte_scale.divisors('1', leaf) == [1]
 
 
 def _features(observation_spec, observation, **network):
@@ -57,7 +58,9 @@ def _features(observation_spec, observation, **network):
   return seen
 
 
-@pytest.mark.parametrize('scale, divisors', [('bound', (1, 4, 255)), ('255', (255, 255, 255))])
+@pytest.mark.parametrize(
+  'scale, divisors', [('bound', (1, 4, 255)), ('255', (255, 255, 255)), ('1', (1, 1, 1))]
+)
 def test_the_mlp_sees_each_array_by_its_own_bound(scale, divisors):
   spec = {'hot': _bytes(1), 'level': _bytes([4, 255]), 'word': choices.ChoicesArray([3], np.uint8)}
   observation = {
@@ -73,7 +76,7 @@ def test_the_mlp_sees_each_array_by_its_own_bound(scale, divisors):
   )
 
 
-@pytest.mark.parametrize('scale, divisor', [('bound', 5), ('255', 255)])
+@pytest.mark.parametrize('scale, divisor', [('bound', 5), ('255', 255), ('1', 1)])
 def test_stacked_images_have_the_bound_of_one(scale, divisor):
   seen = _features(
     _bytes(5, (1, 2)), np.array([[[5, 2]]], np.uint8), byte_scale=scale, frame_stack=2
