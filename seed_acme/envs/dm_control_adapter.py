@@ -23,7 +23,9 @@ _NO_BOUND = 1e10
 _OF_ENVIRONMENT = ('control_timestep', 'n_sub_steps', 'flat_observation', 'legacy_step')
 _OF_SUITE = ('visualize_reward',)
 _OF_SCREEN = {'screen_height': 240, 'screen_width': 320, 'camera': 0}  # pixels, pixels, number
-_LEAST = {'screen_height': 1, 'screen_width': 1, 'camera': -1}  # -1 is a free camera
+# -1 is a free camera
+_LEAST = {'screen_height': 1, 'screen_width': 1, 'camera': -1, 'n_sub_steps': 1}
+_ABOVE_0 = ('time_limit', 'control_timestep')  # seconds
 _OF_TASK = ('time_limit',)
 _NOT_SETTINGS = ('random', 'environment_kwargs')
 # Settings of every task; some have more.
@@ -137,6 +139,10 @@ def check(level: str, settings: dict[str, Any]) -> None:
   for name, least in _LEAST.items():
     if name in settings:
       lockstep.check_integers(f'dm_control:{level}', least, **{name: settings[name]})
+  for name in _ABOVE_0:
+    value = settings.get(name, 1.0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+      raise types.UserError(f'dm_control:{level}: {name} ({value!r}) must be a number > 0')
 
 
 def known_levels() -> list[str]:

@@ -67,7 +67,7 @@ class Envpool:
 
   envpool starts an episode by itself: the step after an end ignores the action and returns the
   first observation, with reward 0, which is dm_env's LAST -> FIRST. Terminated is LAST with
-  discount 0; truncated is LAST with discount 1, and termination wins if both hold.
+  discount 0; truncated is LAST with discount 1. If both hold, envpool tells of the truncation.
   Pictures have their channels last. Float64 becomes float32. Lost lives of Atari games may
   have discount 0, and FIRE may be played after them, as `atari.Settings` explains.
   """
@@ -95,11 +95,12 @@ class Envpool:
         raise types.UserError(f"environment 'envpool:{level}' with {settings}: {first_line}") from (
           error
         )
-      observation = gym_spaces.make_converter(
-        self._pool.observation_space, level, 'observation'
-      ).spec
-      action = gym_spaces.make_converter(self._pool.action_space, level, 'action').spec
-    self._observation = vector.Structure(observation)
+      observation, action = _spaces(self._pool, level)
+    self._observation = vector.Structure(
+      gym_spaces.make_converter(observation, level, 'observation').spec
+    )
+    self._leaves = self._observation.flatten(gym_spaces.leaves(observation))
+    action = gym_spaces.make_converter(action, level, 'action').spec
     self._has_channels_first = _has_channels_first(chosen)
     # In other suites, screens and colours have the order that envpool gives them.
     self._num_screens: int = chosen['stack_num'] if is_atari(level) else 1
@@ -112,7 +113,7 @@ class Envpool:
         ]
       ),
       action=tree.map_structure(lambda spec: vector.narrow_inwards(_without_limits(spec)), action),
-      frames_per_step=chosen['frame_skip'] if is_atari(level) else 1,
+      frames_per_step=chosen['frame_skip'] if _has_screens(chosen) else 1,
     )
     self._action = vector.Structure(self.spec.action)
     self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
@@ -173,6 +174,7 @@ class Envpool:
   def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
     """Returns a copy, because envpool reuses its buffers."""
     dtype = self._dtypes[number]
+    leaf = self._leaves[number].from_zero(leaf)
     if not self._has_channels_first:
       return np.array(leaf, dtype, order='C')
     # [E, screens, colours, H, W]: envpool has the newest screen last, we have it first.
@@ -217,7 +219,23 @@ def _has_channels_first(settings: dict[str, Any]) -> bool:
   It is in Atari and VizDoom, the suites that have a setting for its height, and in Procgen if its
   own setting says so. All other suites have their channels last.
   """
-  return 'img_height' in settings or settings.get('channel_first', False)
+  return _has_screens(settings) or settings.get('channel_first', False)
+
+
+def _has_screens(settings: dict[str, Any]) -> bool:
+  """Whether the suite is Atari or VizDoom, which have a setting for the height of a screen."""
+  return 'img_height' in settings
+
+
+def _spaces(pool: Any, level: str) -> tuple[Any, Any]:
+  """Returns gymnasium's spaces of observations and actions."""
+  try:
+    return pool.observation_space, pool.action_space
+  except (TypeError, ValueError) as error:  # the spaces of some tasks of dm_control
+    raise types.UserError(
+      f"environment 'envpool:{level}': envpool cannot describe its observations ({error}); take "
+      'the same task of another suite, such as dm_control:walker/run'
+    ) from error
 
 
 def _shown(spec: dm_specs.Array, has_channels_first: bool) -> dm_specs.Array:

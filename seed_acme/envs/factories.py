@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import importlib
 import inspect
 import types as python_types
 from typing import Any
@@ -13,6 +12,7 @@ import dm_env
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import gym_adapter
@@ -38,7 +38,7 @@ def find(environment_id: str) -> Callable[..., Any]:
 
 def _module(environment_id: str, path: str) -> python_types.ModuleType:
   try:
-    return importlib.import_module(path)
+    return dotted_path.import_module(path, f'environment {environment_id!r}')
   except ImportError as error:
     raise suite.UnknownId(
       f'environment {environment_id!r}: cannot import {path!r}: {error}'

@@ -39,7 +39,7 @@ class MiniMap:
     self._maps: collections.deque[np.ndarray] = collections.deque(maxlen=stack)
     planes = stack * len(LAYERS)
     self.spec: dm_specs.BoundedArray = (
-      packed_planes.spec(height, width, planes, 'packed_mini_map')
+      packed_planes.spec(height, width, planes, 'mini_map')
       if packed
       else dm_specs.BoundedArray((height, width, planes), np.uint8, 0, _SET, 'mini_map')
     )

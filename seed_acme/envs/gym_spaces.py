@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+import dataclasses
 from typing import Any
 
 from dm_env import specs as dm_specs
@@ -27,6 +28,35 @@ class Converter:
     self.spec = spec
     self.read = read
     self.write = write
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+  """An array of a space, whose choices a specification counts from 0.
+
+  start: the space's own first value, one or one for each choice; None = 0.
+  """
+
+  dtype: np.dtype
+  start: Any
+
+  def from_zero(self, values: np.ndarray) -> np.ndarray:
+    return values if self.start is None else values - self.start
+
+  def from_start(self, values: np.ndarray) -> np.ndarray:
+    return values if self.start is None else values + self.start
+
+
+def leaves(space: Any) -> types.Nest:
+  """Returns a `Leaf` for each array, in the structure of the space's specification."""
+  names = class_names(space)
+  if 'Dict' in names:
+    return {key: leaves(inner) for key, inner in space.spaces.items()}
+  if 'Tuple' in names:
+    return tuple(leaves(inner) for inner in space.spaces)
+  dtype = np.dtype(space.dtype)
+  start = getattr(space, 'start', 0) if names & {'Discrete', 'MultiDiscrete'} else 0
+  return Leaf(dtype, np.asarray(start, dtype) if np.any(start) else None)
 
 
 def make_converter(space: Any, where: str, field: str) -> Converter:

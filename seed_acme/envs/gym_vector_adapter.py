@@ -5,7 +5,6 @@ The adapter uses only attributes and class names; `make` imports gymnasium.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 import warnings
 
@@ -23,20 +22,6 @@ _NEXT_STEP, _SAME_STEP, _DISABLED = 'NextStep', 'SameStep', 'Disabled'  # as gym
 _SEEDS_ONE_BY_ONE = {'SyncVectorEnv', 'AsyncVectorEnv'}
 _SEEDS = 2**31  # some environments pass their seed to C++
 _FINAL = ('final_obs', 'final_observation')  # before gymnasium 1.1
-
-
-@dataclasses.dataclass(frozen=True)
-class _Leaf:
-  """An array of a space. start: first value of its choices, one or one for each; None = 0."""
-
-  dtype: np.dtype
-  start: Any
-
-  def from_zero(self, values: np.ndarray) -> np.ndarray:
-    return values if self.start is None else values - self.start
-
-  def from_start(self, values: np.ndarray) -> np.ndarray:
-    return values if self.start is None else values + self.start
 
 
 class GymVector:
@@ -79,8 +64,8 @@ class GymVector:
     action = gym_spaces.make_converter(actions, f'{name}: action space', 'action').spec
     self._observation_space = space
     self._observation = vector.Structure(observation)
-    self._observation_leaves = tree.flatten(_leaves(space))
-    self._action_leaves = tree.flatten(_leaves(actions))
+    self._observation_leaves = tree.flatten(gym_spaces.leaves(space))
+    self._action_leaves = tree.flatten(gym_spaces.leaves(actions))
     self.spec = types.EnvironmentSpec(
       observation=tree.map_structure(vector.narrow_spec, observation),
       action=tree.map_structure(vector.narrow_inwards, action),
@@ -179,7 +164,7 @@ class GymVector:
     self,
     leaf: Any,
     spec: dm_specs.Array,
-    of_space: _Leaf,
+    of_space: gym_spaces.Leaf,
     clip: tuple[np.ndarray, np.ndarray] | None,
     is_unused: np.ndarray,
   ) -> np.ndarray:
@@ -226,18 +211,6 @@ def _autoreset_mode(environment: Any, name: str) -> str:
       'since gymnasium 1.1'
     )
   return mode
-
-
-def _leaves(space: Any) -> types.Nest:
-  """Returns a `_Leaf` for each array, in the structure of the space's specification."""
-  names = gym_spaces.class_names(space)
-  if 'Dict' in names:
-    return {key: _leaves(inner) for key, inner in space.spaces.items()}
-  if 'Tuple' in names:
-    return tuple(_leaves(inner) for inner in space.spaces)
-  dtype = np.dtype(space.dtype)
-  start = getattr(space, 'start', 0) if names & {'Discrete', 'MultiDiscrete'} else 0
-  return _Leaf(dtype, np.asarray(start, dtype) if np.any(start) else None)
 
 
 def _picked(values: Any, index: int, space: Any) -> Any:

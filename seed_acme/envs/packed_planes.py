@@ -2,8 +2,9 @@
 
 Football's stacked mini map has 16 planes of 0 and 255. Packed, they take an eighth of the bytes on
 the wire, in replay and in the learner. Networks unpack them (`networks.torsos.unpack_planes`).
-A bounded uint16 observation `[height, width, 1]` counts as packed; its greatest value tells how
-many planes there are.
+A bounded uint16 observation `[height, width, 1]` whose name begins with `packed_` counts as packed,
+and its greatest value tells how many planes there are. Without the name it would be a picture of
+numbers, such as a camera's depth.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from dm_env import specs as dm_specs
 import numpy as np
 
 MOST_PLANES = 16
+_MARK = 'packed_'
 
 
 def spec(height: int, width: int, num_planes: int, name: str) -> dm_specs.BoundedArray:
-  """Returns the specification of `num_planes` packed planes."""
+  """Returns the specification of `num_planes` packed planes. Its name is `packed_` and `name`."""
   if not 1 <= num_planes <= MOST_PLANES:
     raise ValueError(f'{num_planes} planes: expected 1 ... {MOST_PLANES}')
-  return dm_specs.BoundedArray((height, width, 1), np.uint16, 0, (1 << num_planes) - 1, name)
+  return dm_specs.BoundedArray(
+    (height, width, 1), np.uint16, 0, (1 << num_planes) - 1, _MARK + name
+  )
 
 
 def num_planes(observation: dm_specs.Array) -> int:
   """Returns how many planes a packed observation holds; 0 for any other kind of array."""
   is_packed = (
     isinstance(observation, dm_specs.BoundedArray)
+    and (observation.name or '').startswith(_MARK)
     and observation.dtype == np.uint16
     and len(observation.shape) == 3
     and observation.shape[-1] == 1

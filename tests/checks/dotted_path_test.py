@@ -18,3 +18,17 @@ def test_what_cannot_be_imported_is_named(tmp_path, monkeypatch, path, said):
   monkeypatch.syspath_prepend(tmp_path)
   with pytest.raises(types.UserError, match=said):
     dotted_path.load_object(path, 'field')
+
+
+@pytest.mark.parametrize(
+  ('code', 'said'),
+  [
+    ('x = (', r"field \('bad:name'\): bad cannot be imported: SyntaxError: .*bad.py, line 1\)"),
+    ('\n1 / 0', r'bad cannot be imported: ZeroDivisionError: division by zero \(.*bad.py:2\)'),
+  ],
+)
+def test_an_error_in_a_module_is_one_line_with_its_place(tmp_path, monkeypatch, code, said):
+  (tmp_path / 'bad.py').write_text(code)
+  monkeypatch.syspath_prepend(tmp_path)
+  with pytest.raises(types.UserError, match=said):
+    dotted_path.load_object('bad:name', 'field')

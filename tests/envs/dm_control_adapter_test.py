@@ -102,6 +102,10 @@ def test_unbounded_actions_are_not_rescaled():
     ('cheetah/run', {'limit': 3}, r"no setting 'limit': expected time_limit, .*action_bin"),
     ('cheetah/run', {'random': 3}, r"no setting 'random'"),
     ('cheetah/run', {'screen_width': 0}, r'screen_width \(0\) must be an integer >= 1'),
+    ('cheetah/run', {'n_sub_steps': -1}, r'n_sub_steps \(-1\) must be an integer >= 1'),
+    ('cheetah/run', {'time_limit': 'long'}, r"time_limit \('long'\) must be a number > 0"),
+    ('cheetah/run', {'time_limit': -1}, r'time_limit \(-1\) must be a number > 0'),
+    ('cheetah/run', {'control_timestep': 0}, r'control_timestep \(0\) must be a number > 0'),
   ],
 )
 def test_wrong_ids_and_settings_are_user_errors(level, settings, message):
@@ -113,7 +117,6 @@ def test_wrong_ids_and_settings_are_user_errors(level, settings, message):
 @pytest.mark.parametrize(
   ('settings', 'message'),
   [
-    ({'time_limit': 'long'}, r'unsupported operand'),
     ({'control_timestep': 0.0003}, r'smaller than physics timestep'),
     ({'n_sub_steps': 2, 'control_timestep': 0.1}, r'Both n_sub_steps and control_timestep'),
   ],

@@ -108,4 +108,22 @@ def test_the_doom_suite_has_its_channels_last(tmp_path, monkeypatch, stack_num):
   monkeypatch.chdir(tmp_path)  # VizDoom writes its settings into the current folder
   ours = envpool_adapter.Envpool('Basic-v1', [1], {'stack_num': stack_num})
   assert ours.spec.observation.shape == (84, 84, 3 * stack_num)
+  assert ours.spec.frames_per_step == 4
   ours.close()
+
+
+def test_choices_that_do_not_begin_at_0_are_counted_from_0():
+  ours = envpool_adapter.Envpool('TSP-v1', [1], {})
+  theirs = envpool.make_gymnasium('TSP-v1', num_envs=1, seed=[1], num_threads=1)
+  assert theirs.observation_space['position'].start == -1
+  rows = [(ours.reset().observation, theirs.reset()[0])]
+  rows.append((ours.step(np.array([3])).observation, theirs.step(np.array([3]))[0]))
+  for mine, plain in rows:
+    np.testing.assert_array_equal(mine['position'], plain['position'] + 1)
+  ours.close()
+  theirs.close()
+
+
+def test_spaces_that_envpool_cannot_make_are_a_user_error():
+  with pytest.raises(types.UserError, match="'envpool:WalkerRun-v1': envpool cannot describe"):
+    envpool_adapter.Envpool('WalkerRun-v1', [1], {})

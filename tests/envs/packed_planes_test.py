@@ -41,6 +41,8 @@ def test_other_numbers_are_refused(count):
   [
     *((packed_planes.spec(4, 4, count, 'map'), count) for count in (1, 4, 16)),
     (dm_specs.BoundedArray((4, 4, 1), np.uint8, 0, 255), 0),
+    (dm_specs.BoundedArray((84, 84, 1), np.uint16, 0, 5000, 'depth'), 0),  # in millimetres
+    (dm_specs.BoundedArray((4, 4, 1), np.uint16, 0, 1), 0),
     (dm_specs.Array((4, 4, 1), np.uint16), 0),  # without bounds: numbers
     (dm_specs.BoundedArray((4, 4, 3), np.uint16, 0, 1), 0),
     (dm_specs.BoundedArray((4,), np.uint16, 0, 1), 0),

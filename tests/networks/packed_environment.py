@@ -16,7 +16,7 @@ class _Packed(scripted_environments.TruncatingEnvironment):
     self._random = np.random.default_rng(seed)
 
   def observation_spec(self):
-    return packed_planes.spec(72, 96, 16, 'packed_mini_map')
+    return packed_planes.spec(72, 96, 16, 'mini_map')
 
   def _observation(self):
     return packed_planes.pack(self._random.integers(0, 2, (72, 96, 16)))

@@ -18,9 +18,7 @@ from seed_acme.networks import torsos
 from seed_acme.programs import single_process
 from seed_acme.storage import run_directory
 
-_PACKED = types.EnvironmentSpec(
-  packed_planes.spec(72, 96, 16, 'packed_mini_map'), specs.DiscreteArray(19)
-)
+_PACKED = types.EnvironmentSpec(packed_planes.spec(72, 96, 16, 'mini_map'), specs.DiscreteArray(19))
 
 
 @pytest.mark.parametrize('count', range(1, 17))

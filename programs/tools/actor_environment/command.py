@@ -87,6 +87,8 @@ def plan(arguments: ActorEnvArguments) -> Plan:
   versions = _pythons_of_all(arguments.extras)
   local.refuse_url(arguments.folder)
   folder = pathlib.Path(arguments.folder)
+  if folder.exists() and not folder.is_dir():
+    raise types.UserError(f'{folder} is a file: choose another folder')
   python = _python_of(folder)
   is_used = folder.exists() and any(folder.iterdir())
   if is_used and not (folder / 'pyvenv.cfg').exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -25,9 +26,14 @@ def find(wanted: str, versions: Sequence[str] = PREFERRED) -> str:
   Raises `types.UserError`, which lists ways to install one, if none is found.
   """
   wanted_version = wanted.removeprefix('python')
+  if re.fullmatch(r'\d+(\.\d+)*', wanted_version) and wanted_version not in PREFERRED:
+    raise types.UserError(
+      f'--python={wanted}: environments run under Python {", ".join(sorted(PREFERRED))}: give one '
+      'of them, or the path of an interpreter'
+    )
   if wanted and wanted_version not in PREFERRED:
     interpreter.require_version(wanted)
-    return wanted
+    return interpreter.program(wanted)
   for version in [wanted_version] if wanted else versions:
     for candidate in _candidates(version):
       if _has_version(candidate, version):

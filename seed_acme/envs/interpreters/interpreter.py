@@ -57,12 +57,12 @@ class Found(NamedTuple):
 
 def is_this_one(python: str) -> bool:
   """Whether `actor.python` is this interpreter: `''`, or the path of this program."""
-  return not python or os.path.abspath(_program(python)) == os.path.abspath(sys.executable)
+  return not python or os.path.abspath(program(python)) == os.path.abspath(sys.executable)
 
 
 def command(python: str, module: str, *arguments: str) -> list[str]:
   """Returns the command that runs a module of seed_acme in an interpreter; `''` = this one."""
-  return [_program(python) if python else sys.executable, '-m', module, *arguments]
+  return [program(python) if python else sys.executable, '-m', module, *arguments]
 
 
 def variables(python: str) -> dict[str, str]:
@@ -126,7 +126,7 @@ def _asked(python: str, code: str, *arguments: str) -> Any:
   fix = f'give the path of a Python, or {HOW_TO_MAKE}'
   try:
     done = subprocess.run(
-      [_program(python), '-c', code, *arguments],
+      [program(python), '-c', code, *arguments],
       capture_output=True,
       text=True,
       errors='replace',
@@ -137,7 +137,7 @@ def _asked(python: str, code: str, *arguments: str) -> Any:
     return _answer(done.stdout)
   except OSError as error:
     what = f'cannot be started: {error.strerror}'
-    if not os.path.lexists(_program(python)):
+    if not os.path.lexists(program(python)):
       what = f'was not found{_where(python)}'
     raise types.MissingPackage(f'{wrong} {what}: {fix}') from error
   except subprocess.TimeoutExpired as error:
@@ -159,7 +159,7 @@ def _answer(output: str) -> Any:
   return json.loads(answer.partition('\n')[0])
 
 
-def _program(python: str) -> str:
+def program(python: str) -> str:
   """Returns a path that can be started, absolute if it exists.
 
   A name without a slash is looked up on the PATH, any other relative path in `_folders`.

@@ -20,6 +20,12 @@ def test_an_unknown_extra_names_near_ones(tmp_path):
   assert not (tmp_path / 'new').exists()
 
 
+def test_a_file_in_place_of_the_folder_is_named(tmp_path):
+  (tmp_path / 'file').touch()
+  with pytest.raises(types.UserError, match='file is a file: choose another folder'):
+    command.plan(command.ActorEnvArguments(str(tmp_path / 'file')))
+
+
 def test_a_folder_with_other_things_is_left_alone(tmp_path):
   (tmp_path / 'thesis.txt').write_text('precious')
   with pytest.raises(types.UserError, match='is no virtual environment'):

@@ -3,6 +3,7 @@
 import pytest
 
 from seed_acme import types
+from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.tools.actor_environment import finding
 from tests.envs.interpreters import pythons
 
@@ -71,3 +72,16 @@ def test_one_without_venv_cannot_make_an_environment(machine):
 def test_none_at_all_names_the_ways_to_one(machine):
   with pytest.raises(types.UserError, match=r'3\.12 or 3\.13 or .* was not found.*--python'):
     finding.find('')
+
+
+@pytest.mark.parametrize('wanted', ['3.9', 'python3.14', '2'])
+def test_a_version_that_environments_do_not_run_under_is_refused(machine, wanted):
+  with pytest.raises(types.UserError, match=r'run under Python 3\.10, 3\.11, 3\.12, 3\.13'):
+    finding.find(wanted)
+
+
+def test_a_relative_path_that_was_found_elsewhere_is_given_whole(machine, monkeypatch):
+  """Beside the virtual environment, for instance, and not in the working folder."""
+  real = _saying(machine / 'beside' / 'bin', [3, 12, 1], 'python')
+  monkeypatch.setattr(interpreter.extras, 'checkout', lambda: machine / 'beside')
+  assert finding.find('bin/python') == real

@@ -136,3 +136,20 @@ def test_a_call_of_reverb_leaves_nothing_behind(tmp_path, monkeypatch):
   (check,) = doctor.check_import('reverb', doctor.IMPORTS['reverb'])
   assert check.state == 'ok', check
   assert list(tmp_path.iterdir()) == []
+
+
+def test_a_module_of_another_distribution_is_there(monkeypatch):
+  """cv2 comes with opencv-python or with opencv-python-headless."""
+  version = doctor.metadata.version
+
+  def without_opencv(name):
+    if name == 'opencv-python':
+      raise doctor.metadata.PackageNotFoundError(name)
+    return version(name)
+
+  monkeypatch.setattr(
+    doctor, 'check_import', lambda name, code: [doctor.Check(f'import {name}', 'ok', '')]
+  )
+  monkeypatch.setattr(doctor.metadata, 'version', without_opencv)
+  [found] = [check for check in doctor.run() if check.name == 'opencv-python']
+  assert found.state == 'ok' and 'cv2' in found.detail
