@@ -54,8 +54,8 @@ class ManifestArguments:
   name: name of the run, which all names in the manifest begin with; '' = the configuration's.
   namespace: namespace of all objects; '' = the one that kubectl uses.
   token_secret: Secret that holds the token under `token`; '' = a new one, in the manifest.
-  storage: size of the volume for the run folder; none = no volume, so the folder is lost at the
-    end.
+  storage: size of the volume for the run folder; none = no volume, so the folder is lost with
+    each pod of the learner, and a retry starts anew.
   storage_class: class of that volume; '' = the cluster's default.
   learner_gpus: number of `nvidia.com/gpu` per learner.
   *_cpu, *_memory: resources that one such node requests, as Kubernetes writes them.
