@@ -22,6 +22,7 @@ _ROWS = {
     'pong_vtrace_seed2',
     'pong_vtrace_seed3',
   ),
+  ('V-trace, published IMPALA (`atari_impala_small`)', 'Pong, 6 actions'): 'pong_impala',
   ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
@@ -41,6 +42,7 @@ _README_ROWS = {
     'pong_vtrace_seed3',
     'breakout_vtrace',
   ),
+  ('V-trace, one pass (`atari_impala_small`)', 'Pong, 5 million steps'): ('pong_impala',),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
     'pong_r2d2',
     'boxing_r2d2',
@@ -193,6 +195,22 @@ def test_the_orthogonal_torso_of_r2d2_is_quoted_beside_the_default():
     steps, returns = (np.array(curve[x]) for x in ('agent_steps', 'episode/return_last_100'))
     found = returns[(steps <= 7e5) & ~np.isnan(returns)][-1]
     assert f'{found:.1f}' == text, folder
+
+
+_IMPALA = {
+  'bytes, as in RLlib': 'pong_impala',
+  'bytes divided by 255': 'pong_changes/impala_divided_bytes',
+}
+
+
+@pytest.mark.parametrize(('name', 'folder'), _IMPALA.items())
+def test_a_run_of_the_published_impala_is_quoted(name, folder):
+  [row] = [row for row in _rows(_RESULTS).values() if row[0] == name]
+  [run] = _summaries(folder)
+  rate = run['steps_per_cpu_s']
+  found = (run['episode_return_last_100'], run['agent_steps'], run['agent_steps'] / rate, rate)
+  for text, value in zip(row[1:5], found):
+    assert _is_rounded(text, value), (text, value)
 
 
 _SECTIONS = [
