@@ -52,7 +52,9 @@ def test_images_of_vertex_ai_have_the_same_base_and_libraries(name, monkeypatch)
   image = cloud_image.make({})
   assert f'\nFROM {image.base}\n' in text
   [install] = [line for line in image.instructions if 'apt-get' in line]
-  assert _words(install) <= _words(text)
+  libraries, _, make_user = install.partition(' && (id ')
+  assert _words(libraries) <= _words(text)
+  assert make_user.rstrip(')').partition('|| ')[2] in text
 
 
 def test_the_image_for_gpus_differs_by_the_extra_that_brings_cuda():
@@ -61,6 +63,7 @@ def test_the_image_for_gpus_differs_by_the_extra_that_brings_cuda():
     'ENV CUDA_CACHE_PATH=/work/.cuda_cache \\',
     'CUDA_CACHE_MAXSIZE=4294967296 \\',
     'LANG=C.UTF-8 \\',
+    f'LD_LIBRARY_PATH={cloud_image.with_gpus(1)["LD_LIBRARY_PATH"]} \\',
     'ARG EXTRAS=cuda,gym,gymnasium,atari,mujoco,dm-control,video',
   ]
 
