@@ -21,7 +21,12 @@ sys.exit(start.main())
 
 def test_ctrl_c_during_the_imports_ends_without_a_traceback():
   process = subprocess.Popen(
-    [sys.executable, '-c', _SLOW_IMPORT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    [sys.executable, '-c', _SLOW_IMPORT],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    # In the background of a script the signal is ignored, and programs inherit that.
+    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
   )
   assert process.stdout.readline() == 'importing\n'
   process.send_signal(signal.SIGINT)
