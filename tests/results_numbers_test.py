@@ -199,7 +199,7 @@ def test_the_orthogonal_torso_of_r2d2_is_quoted_beside_the_default():
 
 _IMPALA = {
   'bytes, as in RLlib': 'pong_impala',
-  'bytes, orthogonal torso': 'pong_impala_orthogonal',
+  'bytes, orthogonal torso, resumed to 6 M': 'pong_impala_orthogonal',
   'bytes divided by 255': 'pong_changes/impala_divided_bytes',
 }
 
