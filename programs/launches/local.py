@@ -19,8 +19,9 @@ if TYPE_CHECKING:
   import launchpad as lp
 
 _LAST_WORDS_S = 5.0  # time for a live learner host to notice that another has failed, and to end
-# A process that is killed closes its connections some time before its exit code can be read.
-_DYING_S = 5.0
+# A process that is killed closes its connections before its exit code can be read, seconds before
+# on a busy machine.
+_DYING_S = 20.0
 
 
 class Launch(here.Here):

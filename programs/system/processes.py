@@ -195,12 +195,12 @@ def _write_failure(
   if earlier is not None and not (is_cause and earlier['node'] != record['node']):
     return
   try:
-    local.write_json(run.failure, record)
+    local.write_json(run.failure, record, keeps_first=not is_cause)
   except types.Failure:
     disk.release_reserve(run.path)
     # If there is still no room, the front end finds out that the disk is full.
     with contextlib.suppress(types.Failure):
-      local.write_json(run.failure, record)
+      local.write_json(run.failure, record, keeps_first=not is_cause)
 
 
 def clear_failure(run: run_directory.RunDirectory) -> None:

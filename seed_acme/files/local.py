@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import secrets
 import shutil
 import tempfile
 from typing import Any
@@ -65,20 +66,22 @@ def is_held(path: pathlib.Path) -> bool:
   return False
 
 
-def write_json(path: str | os.PathLike[str], value: Any) -> None:
+def write_json(path: str | os.PathLike[str], value: Any, *, keeps_first: bool = False) -> None:
   """Writes JSON like `write_text`; NaN and infinities, which JSON does not have, become null."""
-  write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + '\n')
+  text = json.dumps(_finite(value), indent=2, allow_nan=False) + '\n'
+  write_text(path, text, keeps_first=keeps_first)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str, *, keeps_first: bool = False) -> None:
   """Writes `text` atomically: readers see the old file or the new one, never a part.
 
+  keeps_first: does nothing if the file exists, even if another process wrote it just now.
   Raises `types.Failure` on a full disk, and `UserError` for a path that cannot be written.
   """
   target = pathlib.Path(path)
   with (
     explained(target, 'write'),
-    replacing(target) as temporary,
+    replacing(target, _rename_unless_it_exists if keeps_first else os.replace) as temporary,
     open(temporary, 'w', encoding='utf-8') as handle,
   ):
     handle.write(text)
@@ -87,21 +90,34 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 @contextlib.contextmanager
-def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
+def replacing(
+  target: pathlib.Path, rename: Callable[[pathlib.Path, pathlib.Path], None] = os.replace
+) -> Iterator[pathlib.Path]:
   """Yields a temporary path beside `target`, which is renamed to `target` at the end.
 
   Whoever reads a file or folder that is written in this way sees the old or the new one, never a
   part. After an exception the temporary one is deleted.
   """
-  temporary = target.with_name(f'.{os.getpid()}.{target.name}')
+  # Not named by the process, because threads, and containers with one volume, may have the same.
+  temporary = target.with_name(f'.{secrets.token_hex(4)}.{target.name}')
   try:
     yield temporary
-    os.replace(temporary, target)
+    rename(temporary, target)
   finally:
     if temporary.is_dir():
       shutil.rmtree(temporary, ignore_errors=True)
     with contextlib.suppress(OSError):
       temporary.unlink()
+
+
+def _rename_unless_it_exists(source: pathlib.Path, target: pathlib.Path) -> None:
+  try:
+    os.link(source, target)
+  except FileExistsError:
+    pass
+  except OSError:  # a disk without hard links
+    if not target.exists():
+      os.replace(source, target)
 
 
 def link_or_copy(source: str, target: str) -> None:

@@ -60,6 +60,22 @@ def test_a_failure_of_another_node_is_marked(run):
   assert not processes.is_of_another(processes.read_failure(run))
 
 
+def test_a_cause_that_is_written_meanwhile_is_kept(run, monkeypatch):
+  """A killed host, and the host that misses it, are reported by two processes at once."""
+  sync = os.fsync
+
+  def report_the_cause_first(file):
+    monkeypatch.setattr(os, 'fsync', sync)
+    processes.report_failure(run, 'learner/0', 'killed by SIGKILL', 'learner/0', is_cause=True)
+    sync(file)
+
+  monkeypatch.setattr(os, 'fsync', report_the_cause_first)
+  assert _fail(run, types.OtherNodeFailed('learner/0 has died')) == processes.FAILURE_EXIT
+  assert processes.read_failure(run)['message'] == 'killed by SIGKILL'
+  assert os.listdir(run.path).count('failure.json') == 1
+  assert not [name for name in os.listdir(run.path) if name.endswith('.failure.json')]
+
+
 def _fill(monkeypatch, is_full):
   """Simulates a disk on which nothing can be written while `is_full()`."""
   sync = os.fsync
