@@ -109,6 +109,11 @@ def test_compose_builds_the_dockerfiles_that_there_are():
   assert used == set(_DOCKERFILES)
 
 
+def test_only_what_is_asked_for_starts():
+  """A service without a profile would start with every profile, such as `cluster`."""
+  assert all(service['profiles'] for service in _compose()['services'].values())
+
+
 def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypatch):
   monkeypatch.setenv('SEED_ACME_TOKEN', 'a' * 32)
   compose = _compose()

@@ -170,8 +170,12 @@ def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentCo
     for name in sorted(before.keys() | after.keys())
     if name not in MAY_CHANGE_ON_RESUME
     and not _below_changed_type(name, before, after)
-    and before.get(name, _ABSENT) != after.get(name, _ABSENT)
+    and _differ(before.get(name, _ABSENT), after.get(name, _ABSENT))
   ]
+
+
+def _differ(before: Any, after: Any) -> bool:
+  return before != after and repr(before) != repr(after)  # NaN differs from itself
 
 
 class _Absent:

@@ -212,6 +212,18 @@ def test_settings_that_come_or_go_are_named():
     saved_config.compare_for_resume(new, saved)
 
 
+def test_a_setting_without_a_number_is_the_same_when_the_run_is_resumed(tmp_path):
+  experiment = _experiment()
+  settings = {**experiment.environment.settings, 'wind': math.nan, 'gusts': (1.0, math.nan)}
+  experiment = _with(experiment, 'environment.settings', settings)
+  saved_config.save(experiment, tmp_path / 'config.json')
+  saved = saved_config.load(tmp_path / 'config.json')
+  saved_config.compare_for_resume(saved, experiment)
+  calm = _with(experiment, 'environment.settings', {**settings, 'wind': 0.0})
+  with pytest.raises(types.UserError, match='environment.settings.wind: nan -> 0.0'):
+    saved_config.compare_for_resume(saved, calm)
+
+
 def test_another_agent_is_reported_once_and_not_by_its_fields():
   saved = _experiment()
   plain = config_lib.AgentConfig(agent='other', unroll_length=1, overlap=0, batch_size=1)
