@@ -25,6 +25,7 @@ from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from seed_acme.transport import patience
 
 
 class Options(NamedTuple):
@@ -91,7 +92,7 @@ def _end_again(
     if not options.json:
       print(
         f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
-        f'{end_notice.PATIENCE_S:g} s',
+        f'{patience.ABSENCE_S:g} s',
         flush=True,
       )
     [sections, *_] = sections_lib.split(config).learners

@@ -34,7 +34,7 @@ class Life(lives.OnOwnHost):
         shutil.rmtree(self._folder, ignore_errors=True)
       leftovers.leave(128 + self._signal)
     self._signal = number
-    self.stop.set()
+    signals.set_event(self.stop)
 
   def end_after(self, wait: Callable[[], None]) -> None:
     """Also ends the node when `wait`, which runs in a thread of its own, returns or raises."""

@@ -21,11 +21,14 @@ from seed_acme.programs.system import streams
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from seed_acme.transport import patience
 
 _POLL_S = 0.1
 _SAMPLE_S = 1.0
 _RECORD_S = 5.0  # between two records of the CPU-seconds, which a kill of this process can cost
-_STOP_S = 50.0  # after a stop or a failure; then every process left is killed
+# After a stop or a failure; then every process left is killed. At the end of a run a learner may
+# also wait for actors that are away.
+_STOP_S = 50.0
 _SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both forward one Ctrl-C
 
 
@@ -145,10 +148,11 @@ class Attempt:
       time.sleep(_POLL_S)
 
   def _report_overdue(self) -> None:
-    if self.has_finished and not self._run_dir.failure.exists():
-      self._tell(f'Notice: the nodes did not end {self._stop_s:g} s after the run, and were killed')
+    limit = f'{self._limit_s:g} s'
+    if self._ends_well():
+      self._tell(f'Notice: the nodes did not end {limit} after the run, and were killed')
       return
-    message = f'the nodes did not end within {self._stop_s:g} s and were killed'
+    message = f'the nodes did not end within {limit} and were killed'
     processes.report_failure(self._run_dir, processes.LAUNCHER, message, processes.LAUNCHER)
 
   def _is_overdue(self) -> bool:
@@ -156,7 +160,14 @@ class Attempt:
     now = time.monotonic()
     if self._ending_since_s is None and (self.has_finished or self._run_dir.failure.exists()):
       self._ending_since_s = now
-    return self._ending_since_s is not None and now - self._ending_since_s > self._stop_s
+    return self._ending_since_s is not None and now - self._ending_since_s > self._limit_s
+
+  @property
+  def _limit_s(self) -> float:
+    return self._stop_s + (patience.ABSENCE_S if self._ends_well() else 0.0)
+
+  def _ends_well(self) -> bool:
+    return self.has_finished and not self._run_dir.failure.exists()
 
   def _exit_code(self, returned: int) -> int:
     if returned >= 0:

@@ -137,5 +137,6 @@ def _require_credentials(path: str) -> None:
 
 
 def _end_this_process(error: Exception) -> None:
-  print(f'error: {error}', file=sys.stderr, flush=True)
+  with contextlib.suppress(OSError):  # the terminal is gone
+    print(f'error: {error}', file=sys.stderr, flush=True)
   os.kill(os.getpid(), signal.SIGTERM)

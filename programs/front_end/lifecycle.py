@@ -227,7 +227,10 @@ def _conclude(
     return launches.Outcome(exit_code, {}, failure)  # wrong input at the start writes none
   summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
   lost = summary_lib.lost_text(summary)
-  if lost and exit_code not in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT):
+  # A start that was stopped before it trained has lost nothing; a kill of an earlier one may have.
+  is_earlier = attempt.is_stopped and not attempt.has_begun
+  has_failed = exit_code in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT)
+  if lost and not is_earlier and not has_failed:
     # A stop that could not save is a failure.
     exit_code = processes.FAILURE_EXIT
     summary['status'] = FAILED if status == FINISHED else status

@@ -162,7 +162,7 @@ def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
   """Makes SIGTERM end this node wherever it waits, because it has nothing to save yet."""
 
   def end() -> None:
-    stop.set()
+    signals.set_event(stop)
     signals.leave(_STOPPED_EXIT)
 
   with signals.replaced(signal.SIGTERM, end):
@@ -278,7 +278,8 @@ class _Tee:
 
 
 def _end_this_process(error: Exception) -> None:
-  print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
+  with contextlib.suppress(OSError):  # nobody reads the log any more
+    print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
   os.kill(os.getpid(), signal.SIGTERM)
 
 

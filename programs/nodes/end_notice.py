@@ -19,14 +19,15 @@ from seed_acme import layout as layout_lib
 from seed_acme.inference import batching
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.transport import joining
+from seed_acme.transport import patience
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
 
-PATIENCE_S = 60.0  # long enough for a host that was cut off, or for a pod that restarts
 _SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
 _POLL_S = 0.02
-# An actor that hears of the end closes its stream at once. A stream that stays open is dead: the
-# host at its other end is cut off, which the transport notices after 3 to 5 s.
+# An actor that hears of the end closes its stream at once. One whose stream stays open is within a
+# step of its environment, and hears with its next request; or its host is cut off, which the
+# transport notices after 3 to 5 s.
 _CLOSED_S = 2.0
 
 
@@ -79,7 +80,11 @@ class Desk(sessions.SessionDesk):
       time.sleep(_POLL_S)
 
   def _has_heard(self) -> np.ndarray:
-    return self._is_here | self._has_come_back
+    heard = self._is_here | self._has_come_back
+    with self._lock:
+      for session in self._sessions:
+        heard[list(session.env_ids)] |= session.asks_after_end
+    return heard
 
 
 def absent_actors(layout: layout_lib.Layout, missing: np.ndarray) -> str:
@@ -126,7 +131,7 @@ def serve(
 ) -> None:
   """Runs in place of the learner of a run that was over before this start.
 
-  It only tells actors so, until all of them know or for `PATIENCE_S`. Loads no TensorFlow.
+  It only tells actors so, until all of them know or for `patience.ABSENCE_S`. Loads no TensorFlow.
   """
   layout = sections.layout
   number = layout.num_environments
@@ -137,5 +142,5 @@ def serve(
   members.end_run(timeout_s=0.0)
   transport = make_transport(sections, desk, port, members)
   transport.start()
-  desk.wait_until_heard(np.ones(number, bool), PATIENCE_S, stop, lambda missing: None)
+  desk.wait_until_heard(np.ones(number, bool), patience.ABSENCE_S, stop, lambda missing: None)
   transport.stop()

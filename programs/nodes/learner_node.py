@@ -26,6 +26,7 @@ from seed_acme.replay import server as server_of_replay
 from seed_acme.tensors import graph_function
 from seed_acme.transport import fence as fence_lib
 from seed_acme.transport import joining
+from seed_acme.transport import patience
 from seed_acme.transport import transports
 
 _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
@@ -185,11 +186,11 @@ class LearnerNodeProcess:
     layout = self._layout
     self._desk.wait_until_heard(
       self._desk.has_come,
-      end_notice.PATIENCE_S,
+      patience.ABSENCE_S,
       stop,
       lambda missing: self._folder.add_notice(
-        f'{end_notice.absent_actors(layout, missing)} cannot be told that the run is '
-        f'over: waiting for up to {end_notice.PATIENCE_S:g} s'
+        f'{end_notice.absent_actors(layout, missing)} has not heard yet that the run is over: '
+        f'waiting for up to {patience.ABSENCE_S:g} s'
       ),
     )
 

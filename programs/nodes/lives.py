@@ -36,8 +36,9 @@ class OnThisMachine(node_lib.Life):
       node.folder.set_phase('loading TensorFlow')
       processes.load_tensorflow()
       from seed_acme.programs.nodes import learner_node
-    with node.folder.learns():
-      learner_node.run(node)
+
+      with node.folder.learns():
+        learner_node.run(node)
 
   def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:
     """Serves one shard of replay until it is stopped."""

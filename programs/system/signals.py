@@ -6,6 +6,7 @@ nodes.
 
 from __future__ import annotations
 
+import _thread
 from collections.abc import Callable, Iterator
 import contextlib
 import os
@@ -75,6 +76,12 @@ def replaced(number: signal.Signals, handler: Callable[[], None]) -> Iterator[No
   with kept(number):
     signal.signal(number, lambda *_: handler())
     yield
+
+
+def set_event(event: threading.Event) -> None:
+  """Sets an event from a handler, in another thread, because the interrupted one may be in
+  `event.wait` and hold the lock that `set` needs."""
+  _thread.start_new_thread(event.set, ())  # needs no lock, unlike `threading.Thread.start`
 
 
 def terminate(handler: Callable[[], None]) -> None:

@@ -48,7 +48,7 @@ def lock(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
 def lock_with_others(path: pathlib.Path) -> Iterator[None]:
   """Holds a shared lock on a file; `is_held` is True until the last holder releases it."""
   with explained(path, 'write'):
-    handle = open(path, 'a', encoding='utf-8')
+    handle = open(path, 'a+', encoding='utf-8')  # NFS locks only what is open for reading
   with handle:
     fcntl.flock(handle, fcntl.LOCK_SH)
     yield
@@ -57,7 +57,7 @@ def lock_with_others(path: pathlib.Path) -> Iterator[None]:
 def is_held(path: pathlib.Path) -> bool:
   """Whether a process on this machine holds a lock on the file; False if it does not exist."""
   try:
-    with open(path, encoding='utf-8') as handle:
+    with open(path, 'r+', encoding='utf-8') as handle:  # NFS locks only what is open for writing
       fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except FileNotFoundError:
     return False

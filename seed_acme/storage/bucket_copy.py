@@ -176,11 +176,14 @@ class Mirror:
         self._copy(is_last=False)
         last_s = time.monotonic()
       except (bucket.BucketError, OSError, types.UserError, types.Failure) as error:
-        print(f'bucket: {error}', flush=True)
+        with contextlib.suppress(OSError):  # the terminal is gone
+          print(f'bucket: {error}', flush=True)
         if time.monotonic() - last_s > _GIVE_UP_S:
           self._on_failure(error)
           return
-      self._on_round()
+      # Where nothing can be printed, or the disk is full, the copies matter all the more.
+      with contextlib.suppress(OSError, types.Failure):
+        self._on_round()
 
   def _renew_on(self) -> None:
     while not self._lets_go.wait(self._period_s):

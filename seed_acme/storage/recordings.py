@@ -19,8 +19,8 @@ from seed_acme.files import local
 
 METRIC = 'evaluation/video'  # name of an episode in the loggers
 _RETURN, _LENGTH, _IS_CUT = 'return', 'length', 'is_cut'
-# Agent steps and a process id: the names that `video.Writer` and `local.replacing` write under.
-_UNFINISHED = re.compile(r'\.\d+\.\d+\.(mp4|gif|json)')
+# The names that `video.Writer` and `local.replacing` write under.
+_UNFINISHED = re.compile(r'\.\d+\.\d+\.(mp4|gif)|\.[0-9a-f]+\.\d+\.(gif|json)')
 
 
 def video_path(folder: pathlib.Path, agent_steps: int) -> pathlib.Path:

@@ -298,7 +298,7 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
 
 def _is_temporary(name: str) -> bool:
   """Whether this is a file that a program was writing when it was killed."""
-  found = re.fullmatch(r'\.(?:\d+\.(.+)|write-probe\.\d+)', name)
+  found = re.fullmatch(r'\.(?:[0-9a-f]+\.(.+)|write-probe\.\d+)', name)
   return found is not None and (found[1] is None or found[1] in OURS)
 
 
@@ -313,10 +313,8 @@ def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool
     return False
   with local.explained(link, 'write'):
     base.mkdir(parents=True, exist_ok=True)
-    temporary = base / f'.{LATEST}.{os.getpid()}'
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(os.path.relpath(run.path, base))
-    os.replace(temporary, link)
+    with local.replacing(link) as temporary:
+      temporary.symlink_to(os.path.relpath(run.path, base))
   return True
 
 

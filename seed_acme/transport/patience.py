@@ -1,10 +1,14 @@
-"""How long an actor waits for its server."""
+"""How long an actor waits for its server, and a server that ends for its actors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
 import math
+
+# How long a learner whose run is over waits for actors that are away: enough for a host that was
+# cut off, or for a pod that restarts.
+ABSENCE_S = 60.0
 
 
 def _never() -> bool:

@@ -39,6 +39,7 @@ class Session:
   ):
     self.env_ids = env_ids
     self.num_answered = 0
+    self.asks_after_end = False  # whether a request came after the end of the run
     self.loop = batcher.loop  # event loop of the thread that answers
     self._batcher = batcher
     self._codec = codec
@@ -68,6 +69,7 @@ class Session:
     pending = batching.PendingRequest(
       request, self._is_training, lambda reply: on_reply(self._encoded(reply))
     )
+    self.asks_after_end |= self._run_is_over()
     with self._lock:
       is_closed = self._closed
       if not is_closed:

@@ -1,6 +1,7 @@
 """Whole files that are written at once, by several threads or processes."""
 
 import errno
+import fcntl
 import os
 import threading
 
@@ -48,3 +49,23 @@ def test_two_threads_write_one_file(tmp_path, monkeypatch):
     thread.join()
   assert not errors and os.listdir(tmp_path) == [path.name]
   assert local.read_json(path) in ([0] * 1000, [1] * 1000)
+
+
+def test_locks_on_a_network_disk(tmp_path, monkeypatch):
+  """NFS refuses a shared lock on what is not open for reading, and another if not for writing."""
+
+  def flock(file, operation):
+    mode = fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE
+    if mode == (os.O_WRONLY if operation & fcntl.LOCK_SH else os.O_RDONLY):
+      raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    take(file, operation)
+
+  take = fcntl.flock
+  monkeypatch.setattr(fcntl, 'flock', flock)
+  path = tmp_path / 'learner.lock'
+  assert not local.is_held(path)
+  with local.lock_with_others(path), local.lock_with_others(path):
+    assert local.is_held(path)
+  assert not local.is_held(path)
+  with local.lock(path, str):
+    assert local.is_held(path)

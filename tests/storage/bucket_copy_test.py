@@ -335,6 +335,32 @@ def test_an_error_of_this_machine_does_not_end_the_copying(make_copy, url, monke
   copier.stop()
 
 
+@pytest.mark.parametrize('where', ['of the round', 'of an error'])
+def test_a_terminal_that_is_gone_does_not_end_the_copying(make_copy, url, monkeypatch, where):
+  losses = []
+
+  def lose(*_, **__):
+    losses.append(where)
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+  run, copier = make_copy(on_round=lose if where == 'of the round' else lambda: None)
+  copier.start()
+  if where == 'of an error':
+    read, failures = local.read_json, [types.Failure('too many open files')]
+    monkeypatch.setattr(local, 'read_json', lambda path: _raise_first(failures) or read(path))
+    monkeypatch.setattr('builtins.print', lose)
+    copies.save(run, 1, 1)
+  copies.wait_for(lambda: losses)
+  copies.save(run, 2, 2)
+  copies.wait_for(lambda: bucket.files_below(url).count('checkpoints/000000000002/meta.json'))
+  copier.stop()
+
+
+def _raise_first(failures):
+  if failures:
+    raise failures.pop()
+
+
 def test_a_checkpoint_that_goes_before_it_is_read_is_an_error_of_one_line(
   make_copy, url, tmp_path, monkeypatch
 ):

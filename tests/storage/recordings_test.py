@@ -1,8 +1,10 @@
 """Films in the folder of a run, and how the learner finds them."""
 
+import contextlib
 import os
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.storage import recordings
 
 
@@ -47,3 +49,18 @@ def test_one_that_was_deleted_is_not_missed(tmp_path):
   unseen = recordings.Unseen(tmp_path)
   recording.video.with_suffix('.json').unlink()
   assert unseen.take() == [] and recordings.steps(tmp_path) == []
+
+
+def test_what_a_killed_process_was_writing_is_deleted(tmp_path):
+  recording = _recording(tmp_path, 100)
+  recordings.add(recording)
+  (tmp_path / '.hidden.json').touch()
+  (tmp_path / '.000000000200.4711.mp4').touch()  # as `video.Writer` names it
+  kept = {recording.video, recording.preview, recording.video.with_suffix('.json')}
+  record, preview = tmp_path / '000000000200.json', recordings.preview_path(tmp_path, 200)
+  with contextlib.suppress(FileNotFoundError), local.replacing(record) as one:
+    with local.replacing(preview) as other:
+      for path in (one, other):
+        path.touch()
+      recordings.delete_unfinished(tmp_path)
+      assert set(tmp_path.iterdir()) == kept | {tmp_path / '.hidden.json'}

@@ -42,9 +42,11 @@ def test_create_keeps_what_a_run_left(tmp_path):
 
 
 def test_create_takes_a_folder_whose_first_start_was_killed_while_it_wrote(tmp_path):
-  for name in ('.4711.config.json', '.write-probe.4711'):
-    (tmp_path / name).touch()
-  run_directory.create(tmp_path)
+  (tmp_path / '.write-probe.4711').touch()
+  with local.replacing(tmp_path / 'config.json') as temporary:
+    temporary.touch()
+    run_directory.create(tmp_path)
+  (tmp_path / 'config.json').unlink()
   (tmp_path / '.4711.letter.txt').touch()
   with pytest.raises(types.UserError, match=r'belong to no run \(.4711.letter.txt\)'):
     run_directory.create(tmp_path)
@@ -101,6 +103,22 @@ def test_a_run_that_is_opened_by_the_link_is_its_real_folder(tmp_path):
   assert (tmp_path / 'latest').resolve() == first.path
   run_directory.point_latest(second, tmp_path)  # while the first is trained on
   assert opened.path == first.path
+
+
+def test_latest_is_that_of_the_last_of_two_starts_at_once(tmp_path, monkeypatch):
+  """Two containers with one volume may start as processes of the same number."""
+  first, second = (run_directory.new(name, tmp_path) for name in 'ab')
+  replace = os.replace
+
+  def start_another(*paths):
+    monkeypatch.setattr(os, 'replace', replace)
+    run_directory.point_latest(first, tmp_path)
+    replace(*paths)
+
+  monkeypatch.setattr(os, 'replace', start_another)
+  run_directory.point_latest(second, tmp_path)
+  assert (tmp_path / 'latest').resolve() == second.path
+  assert sorted(os.listdir(tmp_path)) == ['a', 'b', 'latest']
 
 
 def test_latest_replaces_a_dangling_link(tmp_path):

@@ -200,7 +200,7 @@ def _watch(view: _View, first: inspection.Snapshot) -> None:
   library can be lost there, and the watch would never end.
   """
   interrupted = threading.Event()
-  with signals.replaced(signal.SIGINT, interrupted.set):
+  with signals.replaced(signal.SIGINT, lambda: signals.set_event(interrupted)):
     _refresh(view, first, interrupted)
 
 

@@ -159,3 +159,22 @@ def test_a_wish_to_stop_is_remembered_when_the_launcher_dies_at_that_moment(tmp_
   attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(should_stop=should_stop), 0.0)
   attempt.run()
   assert attempt.is_stopped
+
+
+@pytest.mark.parametrize('fails', [False, True])
+def test_a_learner_may_wait_for_actors_that_are_away(tmp_path, monkeypatch, fails):
+  """At the end of a run, for as long as it has announced; after a failure nobody is told."""
+  monkeypatch.setattr(attempt_lib, '_STOP_S', 0.2)
+  run = run_directory.create(tmp_path / 'run')
+  local.write_json(tmp_path / 'own.json', {'status': 'finished', 'time_s': 2.0})
+  failure = f'echo {{}} > {run.failure}; ' if fails else ''
+
+  def start(*_):
+    script = f'mv {tmp_path}/own.json {run.status}; {failure}sleep 1.5; touch {run.path}/told'
+    return subprocess.Popen(['sh', '-c', script], start_new_session=True)
+
+  monkeypatch.setattr(launcher_process, 'start', start)
+  shown = []
+  attempt_lib.Attempt(run, (), 0.0, launches.Supervision(show=shown.append), 0.0).run()
+  assert (run.path / 'told').exists() != fails
+  assert not shown

@@ -34,6 +34,8 @@ class _Attempt:
     (_Attempt(15, True, has_finished=True), 0, 7, 143, 'finished'),
     (_Attempt(15, True), 0, 9, 1, 'stopped'),
     (_Attempt(None, True), 0, 9, 1, 'stopped'),
+    (_Attempt(15, True, has_begun=False), 0, 9, 143, 'stopped'),  # a kill before has lost them
+    (_Attempt(has_begun=False), 0, 9, 1, 'failed'),
     (_Attempt(), 1, 9, 1, 'failed'),
     (_Attempt(), 2, 9, 2, 'failed'),  # such as an environment that contradicts its specification
   ],
@@ -49,7 +51,9 @@ def test_an_orderly_end_is_one_after_which_nothing_is_lost(
   assert (outcome.exit_code, outcome.summary['status']) == (exit_code, status)
   assert outcome.summary['lost_updates'] == status_updates - 7
   assert local.read_json(run.summary) == outcome.summary
-  if status_updates > 7 and code == 0:
+  if exit_code != 1:
+    assert not run.failure.exists()
+  elif code == 0:
     assert '2 updates and 0 steps are lost' in outcome.failure['message']
     assert processes.read_failure(run) == outcome.failure
 

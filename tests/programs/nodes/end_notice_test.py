@@ -58,6 +58,10 @@ class _Waiting:
   def actor(self, index):
     return self.desk.open(self._codec.hello(np.arange(2 * index, 2 * index + 2)))
 
+  def ask(self, session, spec):
+    request = _request(spec, np.array(sorted(session.env_ids), np.int32))
+    assert session.answer(self._codec.encode_request(request)) == wire.encode_stopped()
+
   def end_run(self):
     self.desk.end_run()
     self._thread.start()
@@ -119,6 +123,15 @@ def test_one_that_is_cut_off_at_the_end_has_not_heard(waiting):
   cut_off.close()  # as the transport does when it notices
   assert waiting.is_waiting()
   waiting.actor(1).close()
+  assert waiting.is_over()
+
+
+def test_one_that_is_within_a_step_hears_with_its_next_request(waiting, spec):
+  stepping = waiting.actor(1)
+  waiting.end_run()
+  assert waiting.was_missing.wait(_HANG_S)
+  waiting.ask(stepping, spec)
+  stepping.close()
   assert waiting.is_over()
 
 

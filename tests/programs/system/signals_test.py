@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -84,3 +85,18 @@ with signals.signals_to(lambda number: signals.leave(100 + number)):
   done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=50)
   assert done.returncode == 100 + signal.SIGTERM, done.stderr
   assert done.stdout == ('went on\n' if is_lost else '')
+
+
+def test_an_event_is_set_though_the_interrupted_thread_holds_its_lock():
+  """As it does for a moment in `event.wait`."""
+  lock = threading.Lock()
+
+  class Event(threading.Event):
+    def set(self):
+      with lock:
+        super().set()
+
+  event = Event()
+  with signals.replaced(signal.SIGTERM, lambda: signals.set_event(event)), lock:
+    signal.raise_signal(signal.SIGTERM)
+  assert event.wait(60)
