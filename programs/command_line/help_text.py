@@ -61,13 +61,13 @@ def describe(kind: type, default: object, command: str, asked: str) -> str:
   options, groups = options_lib.options(kind, default), options_lib.groups(kind, default)
   name = getattr(getattr(default, _CONFIG, None), 'name', '')
   if asked == ALL:
-    lines = [*_head(kind, options, groups, command), *_own(options, groups, name)]
+    lines = [*_head(kind, options, groups, command), *_own(options, groups, name, command)]
     for group in groups:
       lines += _group(group, options)
   elif asked:
     lines = _topic(asked, options, groups, command)
   else:
-    lines = [*_head(kind, options, groups, command), *_own(options, groups, name)]
+    lines = [*_head(kind, options, groups, command), *_own(options, groups, name, command)]
     if name:
       lines += _common(options, groups, name, command)
   return '\n'.join(lines).strip()
@@ -88,14 +88,16 @@ def _head(
 
 
 def _own(
-  options: list[options_lib.Option], groups: list[options_lib.Group], config_name: str
+  options: list[options_lib.Option], groups: list[options_lib.Group], config_name: str, command: str
 ) -> list[str]:
   lines = ['', 'Options:']
   if any(group.name == _CONFIG for group in groups):
-    default = f' (default: {config_name})' if config_name else ''
+    default = f'default: {config_name}' if config_name else ''
+    if command_lib.every()[command].config_is_required:
+      default = f'must be given; the values below are those of {config_name}'
     meaning = (
       'the configuration: a name that `seed-acme list` shows, a Python file with a function '
-      f'experiment(), or the config.json of a run{default}'
+      f'experiment(), or the config.json of a run{f" ({default})" if default else ""}'
     )
     lines += _entry('--config=NAME_OR_PATH', meaning)
   for option in options:

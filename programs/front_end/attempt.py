@@ -94,10 +94,11 @@ class Attempt:
   def run(self) -> int:
     """Starts the launcher and returns 0, 1 or 2: its exit code, or 1 if it was killed."""
     processes.clear_failure(self._run_dir)
-    for skipped in checkpoint.set_damaged_aside(self._run_dir.checkpoints):
-      self._tell(f'Notice: {skipped}')
+    skipped = checkpoint.set_damaged_aside(self._run_dir.checkpoints)
     _set_earlier_logs_aside(self._run_dir)
     self._run_dir.notices.unlink(missing_ok=True)
+    for text in skipped:
+      self._run_dir.add_notice(text)
     self._notices = summary_lib.Notices(self._run_dir)
     self._earlier_s = summary_lib.status_time_s(self._run_dir)
     self._status, self._ending_since_s = {}, None

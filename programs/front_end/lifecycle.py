@@ -63,6 +63,11 @@ def prepare(
   _check_ports(config)
   if path is not None:
     run = run_directory.RunDirectory(run_directory.located(path))
+    if pathlib.Path(path).name == run_directory.LATEST and not run.holds_run():
+      raise types.UserError(
+        f'there is no run at {path}: see whether this is the right folder, or leave --run_dir out '
+        'to start a new run'
+      )
     check_resume(config, run)
     [spec] = door.check([config])
     # The network was built for the specification in the run folder, which may treat choices as mere
@@ -86,10 +91,23 @@ def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDire
       saved_config.load(run.config, saved_config.trust_in(config), only_types=True), config
     )
     newest = checkpoint.load_newest(run.checkpoints)
+    if newest is None:
+      _refuse_lost_checkpoints(run)
   if newest is not None:
     _check_unfinished(config, newest)
   elif config.initial_checkpoint:
     opening.load_checkpoint(config.initial_checkpoint)
+
+
+def _refuse_lost_checkpoints(run: run_directory.RunDirectory) -> None:
+  """Raises `types.UserError` if a run without a checkpoint had one at its end, since a new start
+  would also replace its log."""
+  last = local.read_json(run.summary) if run.summary.exists() else {}
+  if last.get('has_checkpoint'):
+    raise types.UserError(
+      f'{run.checkpoints} has lost its checkpoints, of {last["saved_agent_steps"]:,} steps: put '
+      'them back, or choose a new --run_dir'
+    )
 
 
 def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Checkpoint) -> None:
@@ -143,7 +161,10 @@ def run(
     before = run_dir.config.read_text(encoding='utf-8') if run_dir.config.exists() else None
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
-      run_directory.point_latest(run_dir)
+      if not run_directory.point_latest(run_dir):
+        latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
+        show(f'Warning: {latest} is no link, so it does not point to this run')
+    _warn_of_lost_steps(run_dir, show)
     num_bytes = _replay_bytes(config, run_dir)
     warning = replay_size.memory_warning(config, num_bytes)
     if warning:
@@ -161,6 +182,15 @@ def run(
     if not outcome.summary:
       _put_back(run_dir, before)
     return outcome
+
+
+def _warn_of_lost_steps(run: run_directory.RunDirectory, show: Callable[[str], None]) -> None:
+  steps = read_status(run).get('agent_steps', 0)
+  if steps and checkpoint.newest(run.checkpoints) is None:
+    show(
+      f'Warning: the run starts anew, without the {steps:,} steps it had made, because it ended '
+      'before its first checkpoint'
+    )
 
 
 def _put_back(run_dir: run_directory.RunDirectory, config: str | None) -> None:

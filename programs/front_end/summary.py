@@ -103,13 +103,17 @@ def lost_text(summary: dict[str, Any]) -> str:
   return f'{updates:,} updates and {steps:,} steps are lost {since}'
 
 
+def _counted(number: int, what: str) -> str:
+  return f'{number:,} {what}{"" if number == 1 else "s"}'
+
+
 def totals_text(summary: dict[str, Any]) -> str:
   """Returns one line with the status and the totals of a run. summary: as from `summarise`."""
   mean_return = summary['episode_return_last_100']
   shown_return = '-' if mean_return is None else terminal.number(mean_return, 3)
   return (
     f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
-    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
+    f'{_counted(summary["updates"], "update")}, {_counted(summary["episodes"], "episode")}, '
     f'return of the last 100: {shown_return}'
   )
 

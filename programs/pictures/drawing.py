@@ -6,6 +6,7 @@ from collections.abc import Callable
 import os
 import pathlib
 from typing import Any, TypeVar
+import warnings
 
 import numpy as np
 
@@ -117,7 +118,9 @@ def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
     )
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=150)
+    with warnings.catch_warnings():
+      warnings.filterwarnings('ignore', 'Glyph')  # a letter of a label that the font lacks
+      figure.savefig(target, dpi=150)
   # RuntimeError: LaTeX, if the user's settings use it
   except (OSError, ValueError, RuntimeError) as error:
     raise types.UserError(f'cannot write the plot {target}: {error}') from error

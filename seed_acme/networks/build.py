@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
+import functools
 import inspect
 import math
 from typing import Any
@@ -264,12 +265,17 @@ def _num_packed_planes(observation_spec: types.Nest) -> int:
 
 def _own_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
   make = dotted_path.load_object(config.torso, 'network.torso')
+  # Sonnet's modules have a metaclass, whose signature would fit everything.
+  function = functools.partial(make.__init__, None) if inspect.isclass(make) else make
   try:
-    inspect.signature(make).bind(**config.torso_settings)
-  except (TypeError, ValueError) as error:  # ValueError: it has no signature
+    inspect.signature(function).bind(**config.torso_settings)
+  except TypeError as error:
     raise types.UserError(
-      f'network.torso_settings ({config.torso_settings}) do not fit {config.torso}: {error}'
+      f'network.torso_settings ({config.torso_settings}) do not fit {config.torso}'
+      f'{inspect.signature(function)}: {error}'
     ) from error
+  except ValueError as error:  # it has no signature
+    raise types.UserError(f'network.torso ({config.torso}) cannot be called: {error}') from error
   return make(**config.torso_settings)
 
 

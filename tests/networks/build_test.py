@@ -218,6 +218,10 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
     ({'core': 'lstn'}, "network.core ('lstn') is not known; did you mean lstm?"),
     ({'torso': 'own_module:OwnTors'}, "the module has no 'OwnTors'; did you mean OwnTorso?"),
     ({'torso': 'no_such_module:X'}, "No module named 'no_such_module'"),
+    (
+      {'torso': 'seed_acme.networks.torsos:MLP', 'torso_settings': {'width': 3}},
+      "({'width': 3}) do not fit seed_acme.networks.torsos:MLP(sizes",
+    ),
     ({'torso_settings': {'size': 3}}, "have no effect with network.torso 'mlp'"),
     ({'module': 'own_module'}, 'must be written package.module:Name'),
     ({'module': 'own_module:wrong_width'}, '((1, 7), (1,)) for one row; ((1, 3), (1,)) is needed'),

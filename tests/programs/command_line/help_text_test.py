@@ -137,3 +137,11 @@ def test_meanings_of_a_docstring():
 def test_a_group_of_a_command_that_has_none_is_refused():
   with pytest.raises(types.UserError):
     help_text.describe(list_command.ListArguments, None, 'list', 'agent')
+
+
+@pytest.mark.parametrize(
+  'command, meaning', [('train', '(default: catch_vtrace)'), ('sweep', '(must be given;')]
+)
+def test_whether_the_configuration_must_be_given(command, meaning):
+  text = help_text.describe(*_described(command), command, '')
+  assert meaning in ' '.join(text.split())

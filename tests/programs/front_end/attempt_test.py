@@ -4,6 +4,7 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 
 from seed_acme.files import local
@@ -12,6 +13,7 @@ from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
 
 
@@ -178,3 +180,18 @@ def test_a_learner_may_wait_for_actors_that_are_away(tmp_path, monkeypatch, fail
   attempt_lib.Attempt(run, (), 0.0, launches.Supervision(show=shown.append), 0.0).run()
   assert (run.path / 'told').exists() != fails
   assert not shown
+
+
+def test_a_damaged_checkpoint_is_one_of_the_notices(tmp_path, monkeypatch):
+  run, shown = run_directory.create(tmp_path / 'run'), []
+  for updates in (1, 2):
+    damaged = checkpoint_writer.save(run.checkpoints, updates, {'w': np.zeros(2)}, {}, keep=2)
+  with open(damaged / 'arrays.npz', 'ab') as file:
+    file.write(b'x')
+  run.add_notice('of the start before')
+  monkeypatch.setattr(
+    launcher_process, 'start', lambda *_: subprocess.Popen(['true'], start_new_session=True)
+  )
+  attempt_lib.Attempt(run, (), 0.0, launches.Supervision(show=shown.append), 0.0).run()
+  (line,) = run.notices.read_text().splitlines()
+  assert line.startswith('checkpoint 000000000002 is skipped') and shown == [f'Notice: {line}']

@@ -123,3 +123,62 @@ def test_a_host_that_is_met_before_it_ends_costs_no_restart(
   attempt.run = fail
   lifecycle._attempted(attempt, run, launches.Supervision(1, max_meetings))
   assert len(failures) - len(left) == starts
+
+
+def test_latest_is_never_a_folder_of_its_own(tmp_path, monkeypatch):
+  """`runs/latest`, typed in another folder than that of the runs."""
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(types.UserError, match='there is no run at runs/latest'):
+    lifecycle.prepare(registry.load('catch_vtrace'), 'runs/latest')
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('has_checkpoint', [True, False])
+def test_a_run_whose_checkpoints_are_gone_is_not_begun_anew(tmp_path, has_checkpoint):
+  run, config = run_directory.create(tmp_path / 'run'), registry.load('catch_vtrace')
+  saved_config.save(config, run.config)
+  local.write_json(run.summary, {'has_checkpoint': has_checkpoint, 'saved_agent_steps': 25_056})
+  if has_checkpoint:
+    with pytest.raises(types.UserError, match='lost its checkpoints, of 25,056 steps'):
+      lifecycle.check_resume(config, run)
+  else:
+    lifecycle.check_resume(config, run)
+
+
+class _Ended(_Attempt):
+  """One that ends as soon as it is started."""
+
+  def __init__(self, *_):
+    super().__init__(is_stopped=True)
+    self.request_stop = lambda number: None
+    self.run = lambda: 0
+
+
+@pytest.mark.parametrize('is_saved', [True, False])
+def test_steps_that_were_made_before_the_first_checkpoint_are_told_of(
+  tmp_path, monkeypatch, is_saved
+):
+  monkeypatch.setattr(lifecycle.attempt_lib, 'Attempt', _Ended)
+  run, shown = run_directory.create(tmp_path / 'run'), []
+  local.write_json(run.status, {'updates': 0, 'agent_steps': 1_700})
+  if is_saved:
+    counts = {'updates': 7, 'agent_steps': 1_700}
+    checkpoint_writer.save(run.checkpoints, 7, {}, {'counts': counts}, keep=1)
+  lifecycle.run(
+    registry.load('catch_vtrace'), run, lambda show: (), launches.Supervision(show=shown.append)
+  )
+  assert any('without the 1,700 steps' in line for line in shown) != is_saved
+
+
+def test_a_folder_in_the_place_of_latest_is_told_of(tmp_path, monkeypatch):
+  monkeypatch.setattr(lifecycle.attempt_lib, 'Attempt', _Ended)
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'runs' / 'latest').mkdir(parents=True)
+  shown = []
+  lifecycle.run(
+    registry.load('catch_vtrace'),
+    run_directory.new('catch'),
+    lambda show: (),
+    launches.Supervision(show=shown.append),
+  )
+  assert 'Warning: runs/latest is no link, so it does not point to this run' in shown

@@ -223,3 +223,10 @@ def test_a_run_that_has_not_begun_has_nothing_to_lose(tmp_path, config):
   run = run_directory.create(tmp_path / 'run')
   kept = summary_lib.saved(run)
   assert kept.lost_updates == kept.lost_agent_steps == 0
+
+
+def test_totals_count_one_in_the_singular(tmp_path, config):
+  run = _make(tmp_path / 'run', config)
+  local.write_json(run.status, {'updates': 1, 'agent_steps': 900, 'episodes': 1})
+  text = summary_lib.totals_text(summary_lib.summarise(config, run, {}, 'stopped'))
+  assert text.startswith('Stopped: 900 steps, 1 update, 1 episode, ')

@@ -39,3 +39,10 @@ def test_labels_of_a_logarithmic_axis_do_not_overlap():
   assert [label.get_text() for label in shown] == ['200', '500', '1k', '2k', '5k', '10k']
   boxes = [label.get_window_extent() for label in shown]
   assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_a_letter_that_the_font_lacks_is_no_warning(tmp_path, recwarn):
+  figure = drawing.new_figure(4, 3)
+  figure.suptitle('日本')
+  drawing.write(figure, tmp_path / 'plot.png')
+  assert not recwarn.list
