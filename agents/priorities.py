@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from seed_acme.agents import memory_config
 from seed_acme.ops import transitions as transitions_lib
 
 
-def importance_weights(probabilities: tf.Tensor, *, exponent: float) -> tf.Tensor:
+def importance_weights(
+  probabilities: tf.Tensor, config: memory_config.MemoryAgentConfig
+) -> tf.Tensor:
   """`[B]` float32 in (0, 1] (Schaul et al. 2016, section 3.4): P^-beta over its maximum.
 
-  probabilities: `[B]` with which each item was drawn.
+  probabilities: `[B]` with which each item was drawn. Those of uniform replay differ, too, while
+  the memory grows, but all of its weights are 1.
   """
+  exponent = 0.0 if config.replay == 'uniform' else config.importance_exponent
   weights = tf.pow(tf.cast(probabilities, tf.float64), -exponent)
   return tf.cast(weights / tf.reduce_max(weights), tf.float32)
 

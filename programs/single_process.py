@@ -91,7 +91,7 @@ class _MemoryTurns:
   """The order of acting and training with a replay memory.
 
   It keeps the replay ratio exactly once the minimum size is reached. Reverb's rate limiter lets
-  either side run ahead by two batches, so it never blocks here.
+  either side run ahead by two batches at least, so it never blocks here.
   """
 
   def __init__(self, shard: layout_lib.Shard, counts: tuple[int, int]):

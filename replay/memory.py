@@ -43,7 +43,8 @@ class ReplayMemory:
     self._condition = threading.Condition()
     self._waiting: dict[int, float] = {}
     self._num_sending = 0
-    self.greatest_priority = 1.0  # that this process has written back
+    # That this process has written back. It is in no checkpoint, so a resumed run begins with 1.
+    self.greatest_priority = 1.0
     self._sending = threading.Lock()
     self._stopped = False
     self._on_failure: Callable[[BaseException], None] = lambda error: None

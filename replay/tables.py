@@ -85,7 +85,7 @@ def _sampler(spec: core.ReplaySpec) -> object:
 
 
 def _rate_limiter(spec: core.ReplaySpec, batch_size: int) -> reverb.rate_limiters.RateLimiter:
-  """Keeps samples and inserts in the requested ratio, give or take two batches."""
+  """Keeps samples and inserts in the requested ratio, give or take `error_buffer` samples."""
   return reverb.rate_limiters.SampleToInsertRatio(
     spec.ratio, spec.min_size, error_buffer(spec, batch_size)
   )
@@ -93,5 +93,5 @@ def _rate_limiter(spec: core.ReplaySpec, batch_size: int) -> reverb.rate_limiter
 
 def error_buffer(spec: core.ReplaySpec, batch_size: int) -> float:
   """Returns by how many samples either side may be ahead: two batches, because a batch is drawn,
-  and prefetched, as a whole."""
+  and prefetched, as a whole; or what two inserts are worth, if that is more."""
   return 2.0 * max(batch_size, spec.ratio)

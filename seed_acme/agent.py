@@ -92,6 +92,8 @@ class Watch:
   share: share of the run's steps for which the metric may stay below the bound.
   min_steps: agent steps of the run before which no message is shown.
   problem, advice: what a low metric means, and what to try.
+  amount: another metric, of how much there is to learn; '' = none. Rows in which it is below a
+    tenth of its greatest value so far are ignored, because then little is left.
   """
 
   metric: str
@@ -100,6 +102,7 @@ class Watch:
   min_steps: int
   problem: str
   advice: str
+  amount: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +125,8 @@ class Learning:
   passes: None = one over the whole batch.
   after_update(num_updates): changes variables that have no gradient, a target network for
     instance, after the num_updates-th update (int64, from 1).
+  copy_targets(): makes target networks copies of what they follow, as at the start of a run, for a
+    warm start from a checkpoint that lacks them. None = there are none.
   finish(sample) -> metrics: called after the last pass.
   of_row(means) -> metrics: additional metrics of a row of the log, computed from the means of all
     metrics over the updates since the last row. Plain numbers, outside any graph.
@@ -134,6 +139,7 @@ class Learning:
   losses: Callable[[types.Nest, tf.Tensor, tf.Tensor], types.LossOutput]
   passes: Passes | None = None
   after_update: Callable[[tf.Tensor], None] | None = None
+  copy_targets: Callable[[], None] | None = None
   finish: Callable[[types.Sample], dict[str, tf.Tensor]] | None = None
   of_row: Callable[[Mapping[str, float]], dict[str, float]] | None = None
   watches: Sequence[Watch] = ()
@@ -145,7 +151,8 @@ class Agent:
 
   make_learning(network) -> Learning, for a network that `acting.make` made.
   initial_priorities(unrolls) -> `[K]`, of unrolls `[K, L, ...]` as recorded when acting. None if
-    the replay has no priorities, or if a new unroll is to get the greatest priority so far.
+    the replay has no priorities, or if a new unroll is to get the greatest priority that the
+    learner's process has written so far, at least 1.
   """
 
   acting: Acting

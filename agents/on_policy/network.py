@@ -147,14 +147,23 @@ class OnPolicyNetwork(snt.Module):
     """Converts values `[...]` predicted when acting from units of the reward to those that the
     value is learnt in. For `value_clip`, the result is what the weights that acted would predict
     with the current statistics.
+
+    Statistics before the last update of them stand for those of acting. With policy lag they are
+    newer. Compensation preserves values from one update to the next, so that makes no difference;
+    without it the result is off by what the statistics have changed meanwhile.
     """
     if self.values is None or not self._clips_values:
       return value
     return self.values.normalize_previous(value)
 
   def value_std(self) -> tf.Tensor:
-    """Returns the scalar that advantages are divided by."""
-    return tf.ones([]) if self.values is None else self.values.std()
+    """Returns the scalar that advantages are divided by. It is infinite while all targets have been
+    equal: nothing says then how much a difference between two actions counts, and advantages of 0
+    are the only ones that do not depend on the scale of the rewards.
+    """
+    if self.values is None:
+      return tf.ones([])
+    return tf.where(self.values.has_spread(), self.values.std(), float('inf'))
 
 
 def _last_layer(inner: core.RecurrentNetwork) -> tuple[tf.Variable, tf.Variable] | None:

@@ -27,6 +27,7 @@ WATCH = agent_lib.Watch(
     'the rewards reach the agent, and try another agent.optimizer.learning_rate, a greater '
     'agent.value_cost or, with images, network.torso_initializer=orthogonal'
   ),
+  amount=VARIANCE,
 )
 
 

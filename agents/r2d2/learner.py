@@ -25,6 +25,7 @@ def make_learning(
     prepare=functools.partial(learnt_rows.prepare_sample, config=config),
     losses=lambda batch, key, progress: loss_lib.loss(networks, batch, config),
     after_update=functools.partial(renew_target, networks, period=config.target_period),
+    copy_targets=functools.partial(copy, networks),
   )
 
 

@@ -31,15 +31,14 @@ def loss(
     w_b = P(b)^-beta / max_b P(b)^-beta
 
   The sum over time is the original's; a mean would change how the gradient norm is clipped. The
-  number of items, which the paper multiplies P by, cancels in the quotient.
+  number of items, which the paper multiplies P by, cancels in the quotient. Uniform replay has
+  w_b = 1.
   """
   inputs, outputs = rows_lib.learnt_rows(sample.unroll, config)
   q_values = _q_values(networks.online, inputs, sample.unroll, config)
   target_q_values = tf.stop_gradient(_q_values(networks.target, inputs, sample.unroll, config))
   errors, mask = td_errors(q_values, target_q_values, inputs, outputs.action, config)
-  weights = priorities_lib.importance_weights(
-    sample.probabilities, exponent=config.importance_exponent
-  )
+  weights = priorities_lib.importance_weights(sample.probabilities, config)
   losses = weights * 0.5 * tf.reduce_sum(tf.square(errors), axis=0)
   total = tf.reduce_mean(losses)
   priorities = priorities_lib.mixed_priorities(errors, mask, max_share=config.max_priority_share)

@@ -147,10 +147,6 @@ def _chosen(choices: tf.Tensor | None, x: tf.Tensor) -> tf.Tensor:
 
 
 def _weights(sample: types.Sample, mask: tf.Tensor, config: sac_config.SACConfig) -> tf.Tensor:
-  if config.replay == 'uniform':
-    return tf.ones_like(mask, tf.float32)
-  weights = priorities_lib.importance_weights(
-    sample.probabilities, exponent=config.importance_exponent
-  )
+  weights = priorities_lib.importance_weights(sample.probabilities, config)
   by_unroll = tf.reshape(tf.ones_like(mask, tf.float32), [-1, config.batch_size])
   return tf.reshape(by_unroll * weights, mask.shape)

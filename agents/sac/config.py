@@ -137,6 +137,14 @@ class SACConfig(memory_config.MemoryAgentConfig):
         f'agent.hindsight.probability ({self.hindsight.probability}) needs a goal environment, '
         f'whose observation is a dict with {" and ".join(wanted)}: set it to 0'
       )
+    achieved, desired = (spec.observation[name] for name in wanted)
+    if (achieved.shape, achieved.dtype) != (desired.shape, desired.dtype):
+      described = [f'{x.dtype} {list(x.shape)}' for x in (achieved, desired)]
+      raise types.UserError(
+        f'agent.hindsight.probability ({self.hindsight.probability}) replaces desired goals by '
+        f'achieved ones, but achieved_goal is {described[0]} and desired_goal {described[1]}: '
+        'make the environment give both the same shape and dtype, or set it to 0'
+      )
 
 
 def _check_transitions_per_unroll(config: SACConfig) -> None:

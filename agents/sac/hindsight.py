@@ -46,7 +46,7 @@ def relabel(
   """Turns W+1 rows into W pairs of rows, one per transition, each with its own goal.
 
   rows: `[W+1, B, ...]` each, W known when traced; the observation is a dict with `achieved_goal`
-    and `desired_goal`, of equal shapes.
+    and `desired_goal`, of equal shapes and dtypes.
   key: `[2]` int32, the only source of randomness.
   probability: with which the goal of a transition is replaced, independently of the others.
   goal_outcome: computes what goals are worth, without the environment.
@@ -67,7 +67,7 @@ def relabel(
   pairs = tree.map_structure(lambda x: tf.stack([x[:-1], x[1:]]), rows)
   achieved, old_goal = pairs.observation[_ACHIEVED][1], pairs.observation[_DESIRED][1]
   substitution = _draw(rows.step_type, key, probability)
-  new_goal = tf.cast(_rows_at(rows.observation[_ACHIEVED], substitution.goal_row), old_goal.dtype)
+  new_goal = _rows_at(rows.observation[_ACHIEVED], substitution.goal_row)
   new = _outcome(goal_outcome, achieved, new_goal)
   old = _outcome(goal_outcome, achieved, old_goal)
   reward, discount = pairs.reward[1] + (new.reward - old.reward), pairs.discount[1]

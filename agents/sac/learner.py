@@ -37,6 +37,7 @@ def make_learning(
     prepare=functools.partial(batch_lib.prepare, goal_outcome=_goal_outcome(config), config=config),
     losses=lambda batch, key, progress: loss_lib.losses(networks, distribution, batch, key, config),
     after_update=functools.partial(renew_targets, networks, config=config),
+    copy_targets=functools.partial(_move, networks, 1.0),
     finish=functools.partial(finish, policy, config=config),
   )
 

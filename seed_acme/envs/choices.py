@@ -55,4 +55,6 @@ def as_choices(spec: dm_specs.Array) -> dm_specs.Array:
   if isinstance(spec, dm_specs.DiscreteArray) or not np.issubdtype(spec.dtype, np.integer):
     return spec
   assert isinstance(spec, dm_specs.BoundedArray)
-  return ChoicesArray(np.broadcast_to(spec.maximum, spec.shape) + 1, spec.dtype, spec.name)
+  # In int64, because 255 + 1 is 0 in uint8.
+  sizes = np.broadcast_to(spec.maximum, spec.shape).astype(np.int64) + 1
+  return ChoicesArray(sizes, spec.dtype, spec.name)

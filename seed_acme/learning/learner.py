@@ -304,13 +304,18 @@ class Learner:
   def warm_start(self, arrays: dict[str, np.ndarray]) -> list[str]:
     """Loads the weights of another run's checkpoint; the optimisers are not restored.
 
-    Returns the names of variables that only learning has and the checkpoint lacks, such as the
-    learnt weight of a loss term that the other run did not have. They keep their initial values.
-    Raises `types.UserError` if one that acts is missing, or if a shape differs.
+    Returns the names of variables that only learning reads and the checkpoint lacks, such as the
+    learnt weight of a loss term that the other run did not have. They begin as in a new run, where
+    targets are copies of what they follow.
+    Raises `types.UserError` if one that acts is missing or left over, or if a shape differs.
     """
     weights = self._weights()
     new = [name for name in weights if saved_variables.is_learning(name) and name not in arrays]
-    saved_variables.assign({name: weights[name] for name in weights.keys() - new}, arrays)
+    loaded = {name: weights[name] for name in weights.keys() - new}
+    saved_variables.assign(loaded, arrays)
+    if self._learning.copy_targets is not None:
+      self._learning.copy_targets()
+      saved_variables.assign(loaded, arrays)  # targets that the checkpoint has are no copies
     return new
 
   def _weights(self) -> dict[str, tf.Variable]:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from seed_acme import agent as agent_lib
 
+_LITTLE = 0.1  # of the greatest amount
+
 
 class Watcher:
   """Checks every row of the log. Used by the training loop; each watch notifies once per run.
 
   Steps are counted while a watch's metric is below its bound, and the count restarts at 0 when the
-  metric reaches it. Steps of rows without the metric are not counted.
+  metric reaches it. Steps of rows without the metric, or with little to learn, are not counted.
   """
 
   def __init__(
@@ -24,6 +26,7 @@ class Watcher:
     self._total_steps = total_steps
     self._tell = tell
     self._num_steps = dict.fromkeys(self._watches, 0)  # below the bound; -1 = user was notified
+    self._greatest = {watch.amount: 0.0 for watch in watches if watch.amount}
     self._seen = 0
 
   def add_row(self, agent_steps: int, metrics: Mapping[str, float]) -> None:
@@ -33,8 +36,10 @@ class Watcher:
     if not metrics:
       return
     num_steps, self._seen = agent_steps - self._seen, agent_steps
+    for name, greatest in self._greatest.items():
+      self._greatest[name] = max(greatest, metrics.get(name, 0.0))
     for name, watch in self._watches.items():
-      if name not in metrics or self._num_steps[name] < 0:
+      if name not in metrics or self._num_steps[name] < 0 or self._is_little(watch, metrics):
         continue
       is_low = metrics[name] < watch.bound
       self._num_steps[name] = self._num_steps[name] + num_steps if is_low else 0
@@ -46,11 +51,16 @@ class Watcher:
         )
         self._num_steps[name] = -1
 
-  def save(self) -> dict[str, int]:
-    """Returns the state for a checkpoint."""
-    return dict(self._num_steps)
+  def _is_little(self, watch: agent_lib.Watch, metrics: Mapping[str, float]) -> bool:
+    amount = metrics.get(watch.amount)
+    return amount is not None and amount < _LITTLE * self._greatest[watch.amount]
 
-  def restore(self, agent_steps: int, saved: Mapping[str, int]) -> None:
+  def save(self) -> dict[str, float]:
+    """Returns the state for a checkpoint."""
+    return {**self._num_steps, **self._greatest}
+
+  def restore(self, agent_steps: int, saved: Mapping[str, float]) -> None:
     """Restores the state. agent_steps, saved: from the checkpoint; old ones have no `saved`."""
     self._seen = agent_steps
-    self._num_steps.update({name: saved.get(name, 0) for name in self._num_steps})
+    self._num_steps.update({name: int(saved.get(name, 0)) for name in self._num_steps})
+    self._greatest.update({name: saved.get(name, 0.0) for name in self._greatest})

@@ -99,12 +99,13 @@ def stack_observation(
 ) -> tuple[types.Nest, tf.Tensor]:
   """Returns the observation with images `[T, B, height, width, K]`, and the frames after it.
 
-  step_type: `[T, B]`. observation: the image `[T, B, height, width(, 1)]`. frames: as in the state.
+  step_type: `[T, B]`. observation: the image `[T, B, height, width(, 1)]`. frames: as in the state,
+  whose dtype the images get: normalised ones are float32, whatever the environment's are.
   """
-  step_type = tf.convert_to_tensor(step_type)
+  step_type, frames = tf.convert_to_tensor(step_type), tf.convert_to_tensor(frames)
   is_first = tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
-  images = tf.convert_to_tensor(tree.flatten(observation)[0])
-  stacked, frames = stack_frames(images, is_first, tf.convert_to_tensor(frames))
+  images = tf.cast(tree.flatten(observation)[0], frames.dtype)
+  stacked, frames = stack_frames(images, is_first, frames)
   return tree.map_structure(lambda _: stacked, observation), frames
 
 

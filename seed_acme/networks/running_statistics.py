@@ -193,7 +193,11 @@ class ValueNormalizer(snt.Module):
     return (value - self._statistics.mean()) / self._statistics.std()
 
   def normalize_previous(self, value: tf.Tensor) -> tf.Tensor:
-    """Converts V predicted before the last update to x that the same weights give now, `[...]`."""
+    """Converts V predicted before the last update to x that the same weights give now, `[...]`.
+
+    V predicted before earlier updates, too, has the same x only with compensation, once there are
+    statistics.
+    """
     if self._previous is None:
       return self.normalize(value)
     mean, std = self._previous

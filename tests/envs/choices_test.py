@@ -20,6 +20,15 @@ def test_it_is_a_bounded_array_that_knows_its_numbers_of_values():
     np.testing.assert_array_equal(choices.num_values(same), [2, 5])
 
 
+@pytest.mark.parametrize(
+  'dtype, highest', [(np.uint8, 255), (np.int8, 127), (np.int16, 32767), (np.uint8, [1, 255])]
+)
+def test_an_integer_action_may_reach_the_end_of_its_dtype(dtype, highest):
+  spec = choices.as_choices(specs.BoundedArray((2,), dtype, 0, highest))
+  np.testing.assert_array_equal(choices.num_values(spec), np.ones(2, np.int64) + highest)
+  assert spec == specs.BoundedArray((2,), dtype, 0, highest)
+
+
 def test_only_choices_have_numbers_of_values():
   assert choices.num_values(specs.DiscreteArray(3)).tolist() == [3]
   for spec in (specs.BoundedArray((2,), np.uint8, 0, 255), specs.Array((), np.int32)):

@@ -88,6 +88,30 @@ def test_a_resumed_run_goes_on_counting_and_tells_nothing_twice():
   assert len(lines) == 1
 
 
+def _told_of_amounts(amounts, resumes_at=None):
+  """Returns the row, of 10,000 steps each, whose metric was told to be low; None = none was."""
+  lines, watch = [], dataclasses.replace(_WATCH, amount='toy/amount')
+  watcher = watching.Watcher([watch], _TOTAL, lines.append)
+  for row, amount in enumerate(amounts, 1):
+    watcher.add_row(10_000 * row, {'toy/share': 0.0, 'toy/amount': amount})
+    if row == resumes_at:
+      saved, watcher = watcher.save(), watching.Watcher([watch], _TOTAL, lines.append)
+      watcher.restore(10_000 * row, saved)
+    if lines:
+      return row
+  return None
+
+
+@pytest.mark.parametrize('scale', [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize('resumes_at', [None, 3, 20])
+def test_where_little_is_left_to_learn_nothing_is_told(scale, resumes_at):
+  """As the variance of the targets in a game that is solved, whatever the unit of its rewards."""
+  solved = [0.3 * scale, 0.7 * scale, *[0.03 * scale] * 90]
+  assert _told_of_amounts(solved, resumes_at) is None
+  assert _told_of_amounts([0.3 * scale, 0.7 * scale, *[0.08 * scale] * 90], resumes_at) == 10
+  assert _told_of_amounts(solved[:20] + [0.2 * scale] * 90, resumes_at) == 28
+
+
 def test_a_checkpoint_of_before_has_no_watches():
   lines = []
   watcher = watching.Watcher([_WATCH], _TOTAL, lines.append)

@@ -178,6 +178,17 @@ def test_older_images_matter_and_those_of_the_last_episode_do_not():
   _assert_close(network(row, one), network(row, network.initial_state(_BATCH)))
 
 
+@pytest.mark.parametrize('dtype', [np.float16, np.float64])
+def test_images_get_the_dtype_of_the_state(dtype):
+  """The on-policy agent normalises images before they are stacked, to float32."""
+  images = np.full((2, _BATCH, _HEIGHT, _WIDTH), 0.5, np.float32)
+  frames = np.ones((_BATCH, 2, _HEIGHT, _WIDTH), dtype)
+  step_type = np.full((2, _BATCH), types.MID, np.uint8)
+  stacks, new_frames = frame_stack.stack_observation(step_type, images, frames)
+  assert stacks.dtype == new_frames.dtype == dtype
+  np.testing.assert_array_equal(stacks[0, 0, 0, 0], [0.5, 1, 1])
+
+
 @pytest.mark.slow
 def test_the_state_is_the_observation_s_dtype_and_there_is_none_without_stacking():
   network = _network(_spec(), 'none', frame_stack=4)

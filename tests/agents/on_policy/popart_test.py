@@ -223,6 +223,24 @@ def test_values_when_acting_go_through_a_checkpoint(compensates, make):
   np.testing.assert_array_equal(*again)
 
 
+@pytest.mark.parametrize('recompute', ['never', 'minibatch'])
+@pytest.mark.parametrize('scale', [0.01, 1.0, 1000.0])
+def test_while_all_targets_are_equal_advantages_are_0_at_every_scale_of_the_rewards(
+  scale, recompute, make_config, make_network, make_sample
+):
+  """The network predicts 0 at first, so each advantage is the same reward, and tells nothing."""
+  config = make_config(values=_AVERAGE, lambda_=0.0, recompute_advantages=recompute)
+  algorithm, network = resolve.algorithm(config), make_network(config)
+  sample = make_sample(network, config)
+  inputs = sample.unroll.inputs
+  inputs = inputs._replace(reward=np.full_like(inputs.reward, scale))
+  sample = sample._replace(unroll=sample.unroll._replace(inputs=inputs))
+  batch = learner.prepare(algorithm, network, sample, True).batch
+  assert not network.values.has_spread()
+  np.testing.assert_array_equal(batch.advantages.numpy()[batch.mask], 0.0)
+  assert loss_lib.loss(algorithm, network, batch, None).metrics['loss/policy'] == 0.0
+
+
 def _learnt(make_config, make_network, make_sample, make_learner, scale, fields):
   """Returns weights after some updates on rewards times `scale`, and values divided by it.
 

@@ -112,6 +112,18 @@ def _slow_loss(network, sample, config):
   return np.mean(losses), np.array(priorities)
 
 
+def test_uniform_replay_weighs_all_unrolls_alike(make_network, make_sample):
+  """Their probabilities differ while the memory grows."""
+  network = make_network()
+  sample = make_sample(network, _num_rows(_CONFIG))
+  uniform = loss_lib.loss(network, sample, _config(replay='uniform'))
+  alike = sample._replace(probabilities=np.full(6, 0.1))
+  np.testing.assert_array_equal(
+    uniform.losses['q'], loss_lib.loss(network, alike, _CONFIG).losses['q']
+  )
+  assert uniform.metrics['replay/importance_weight_mean'] == 1.0
+
+
 @pytest.mark.parametrize(
   'changes',
   [

@@ -130,3 +130,12 @@ def test_a_warm_start_takes_the_target_along():
   other.warm_start(learner.save())
   _assert_equal(_target(other), _target(learner))
   assert not _is_copy(other)
+
+
+def test_a_warm_start_without_a_target_makes_it_a_copy():
+  """A packed run has only what acts."""
+  acting = {name: x for name, x in _learner().save().items() if name.startswith('acting/')}
+  other = _learner(seed=2)
+  assert other.warm_start(acting)
+  _assert_equal(_online(other), list(acting.values()))
+  assert _is_copy(other)

@@ -241,6 +241,22 @@ def test_hindsight_needs_a_goal_environment(observation):
   without.check_environment(_spec(observation))
 
 
+@pytest.mark.parametrize(
+  'achieved, said',
+  [
+    (specs.Array((2,), np.float32), r'float32 \[2\]'),
+    (specs.Array((3,), np.int64), r'int64 \[3\]'),
+  ],
+)
+def test_hindsight_needs_goals_of_one_form(achieved, said):
+  agent = registry.load('bitflip_sac_her').agent
+  spec = _spec({**_GOALS, 'achieved_goal': achieved})
+  said = rf'\(0.8\) .*achieved_goal is {said} and desired_goal float32 \[3\]: make'
+  with pytest.raises(types.UserError, match=said):
+    agent.check_environment(spec)
+  dataclasses.replace(agent, hindsight=_hindsight(probability=0.0)).check_environment(spec)
+
+
 def test_actions_without_bounds_are_refused():
   agent = registry.load('pendulum_sac').agent
   with pytest.raises(types.UserError, match='must be an integer or float array with bounds'):

@@ -278,3 +278,32 @@ def test_the_targets_are_of_the_weights_before_the_update(make_run, sample):
   for name, x in one.values('learning/critics').items():
     np.testing.assert_array_equal(other.values('learning/critics')[name], x, err_msg=name)
   assert any((other.values('acting')[name] != x).any() for name, x in one.values('acting').items())
+
+
+@pytest.mark.parametrize('action', ['continuous', 'discrete'])
+@pytest.mark.parametrize(
+  'before, after', [('state_value', 'action_value'), ('action_value', 'state_value')]
+)
+def test_targets_that_a_checkpoint_lacks_begin_as_copies(make_run, before, after, action):
+  donor, run = make_run(action, bootstrap=before), make_run(action, bootstrap=after)
+  arrays = {name: x + np.float32(0.25) for name, x in donor.learner.save().items()}
+  run.learner.warm_start(arrays)
+  for name, x in run.values('learning/critics').items():
+    if f'learning/critics/{name}' in arrays:
+      np.testing.assert_array_equal(x, arrays[f'learning/critics/{name}'], err_msg=name)
+  for name, (target, source) in run.targets_and_sources().items():
+    np.testing.assert_array_equal(target, source, err_msg=name)
+
+
+def test_targets_that_a_checkpoint_has_stay_its_own(make_run):
+  run = make_run()
+  arrays = {name: x + ('targets' in name) for name, x in run.learner.save().items()}
+  run.learner.warm_start(arrays)
+  for name, (target, source) in run.targets_and_sources().items():
+    np.testing.assert_array_equal(target, source + 1, err_msg=name)
+
+
+def test_a_policy_with_statistics_does_not_go_on_without_them(make_run):
+  saved = make_run(normalize_observations=True).learner.save()
+  with pytest.raises(types.UserError, match='the checkpoint has acting/.*observations/statistics'):
+    make_run().learner.warm_start(saved)
