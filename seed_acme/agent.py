@@ -92,8 +92,9 @@ class Watch:
   share: share of the run's steps for which the metric may stay below the bound.
   min_steps: agent steps of the run before which no message is shown.
   problem, advice: what a low metric means, and what to try.
-  amount: another metric, of how much there is to learn; '' = none. Rows in which it is below a
-    tenth of its greatest value so far are ignored, because then little is left.
+  amount(metrics): how much there is to learn, from a row that has the metric. Rows in which it is
+    below a tenth of its greatest value so far are ignored, because then little is left. None = all
+    rows count.
   """
 
   metric: str
@@ -102,7 +103,7 @@ class Watch:
   min_steps: int
   problem: str
   advice: str
-  amount: str = ''
+  amount: Callable[[Mapping[str, float]], float] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

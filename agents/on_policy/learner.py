@@ -151,5 +151,5 @@ def finish(
     return {}
   return {
     'value/normalizer_mean': network.values.mean(),
-    'value/normalizer_std': network.values.std(),
+    value_metrics.NORMALIZER_STD: network.values.std(),
   }

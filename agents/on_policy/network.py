@@ -157,9 +157,11 @@ class OnPolicyNetwork(snt.Module):
     return self.values.normalize_previous(value)
 
   def value_std(self) -> tf.Tensor:
-    """Returns the scalar that advantages are divided by. It is infinite while all targets have been
-    equal: nothing says then how much a difference between two actions counts, and advantages of 0
-    are the only ones that do not depend on the scale of the rewards.
+    """Returns the scalar that advantages are divided by.
+
+    It is infinite while all targets have been equal, to within 1e-6: nothing says then how much a
+    difference between two actions counts, and advantages of 0 are the only ones that do not depend
+    on the scale of the rewards.
     """
     if self.values is None:
       return tf.ones([])

@@ -9,12 +9,19 @@ from seed_acme import agent as agent_lib
 ERROR, VARIANCE, _EXPLAINED = (
   f'value/{name}' for name in ('squared_error', 'target_variance', 'explained_variance')
 )
-MEAN = 'value/target_mean'
+MEAN, NORMALIZER_STD = 'value/target_mean', 'value/normalizer_std'
 _LEAST_VARIANCE = 1e-8  # below it, all targets are alike and there is no variance to explain
 
 # For `agent.Passes`: the first pass meets the targets with a value that has not seen them yet.
 OF_FIRST_PASS = (ERROR, VARIANCE)
 VARIANCES = {VARIANCE: MEAN}
+
+
+def _variance_of_rewards(row: Mapping[str, float]) -> float:
+  """The variance of the targets in units of the reward, squared: with PopArt that in learnt units
+  is about 1 however little is left to explain."""
+  return row[VARIANCE] * row.get(NORMALIZER_STD, 1.0) ** 2
+
 
 WATCH = agent_lib.Watch(
   metric=_EXPLAINED,
@@ -27,7 +34,7 @@ WATCH = agent_lib.Watch(
     'the rewards reach the agent, and try another agent.optimizer.learning_rate, a greater '
     'agent.value_cost or, with images, network.torso_initializer=orthogonal'
   ),
-  amount=VARIANCE,
+  amount=_variance_of_rewards,
 )
 
 

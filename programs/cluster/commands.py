@@ -9,6 +9,6 @@ NODE = command.Command(
   arguments='node_command:NodeArguments',
   run='node_command:node',
   config='catch_vtrace',
-  config_is_required=True,
+  needs_config='must be given, the same on every host',
   runs_beside_actors=True,
 )

@@ -24,7 +24,7 @@ class Command(NamedTuple):
   run: `module:function` that takes these arguments, and a `given.Given` if there is a `config`. It
     returns the exit code or an `Answer`.
   config: default of `--config`; '' = the command takes no configuration.
-  config_is_required: whether `--config` must be given; the default then serves for help alone.
+  needs_config: when `--config` must be given; the default then serves for help alone. '' = never.
   runs_beside_actors: whether it also runs in an installation for actors only
     (checks/distribution.py).
   folder: the package that holds the record.
@@ -36,7 +36,7 @@ class Command(NamedTuple):
   arguments: str
   run: str
   config: str = ''
-  config_is_required: bool = False
+  needs_config: str = ''
   runs_beside_actors: bool = False
   folder: str = ''
 

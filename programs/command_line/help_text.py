@@ -93,8 +93,8 @@ def _own(
   lines = ['', 'Options:']
   if any(group.name == _CONFIG for group in groups):
     default = f'default: {config_name}' if config_name else ''
-    if command_lib.every()[command].config_is_required:
-      default = f'must be given; the values below are those of {config_name}'
+    if needs := command_lib.every()[command].needs_config:
+      default = f'{needs}; the values below are those of {config_name}'
     meaning = (
       'the configuration: a name that `seed-acme list` shows, a Python file with a function '
       f'experiment(), or the config.json of a run{f" ({default})" if default else ""}'

@@ -61,9 +61,14 @@ class Attempt:
     self._notices = summary_lib.Notices(run_dir)
     self._status: dict[str, Any] = {}  # the last status written in this attempt
     self._cpu = cpu_record.CpuRecord(run_dir)
-    self.has_begun = False  # whether a training loop has written a status
+    self.has_begun = False  # whether the training loop of any start has written a status
     self.is_stopped = False
     self.stop_signal: int | None = None  # the signal that stopped it, if one did
+
+  @property
+  def trains(self) -> bool:
+    """Whether the training loop of the last start has written a status."""
+    return bool(self._status)
 
   @property
   def has_finished(self) -> bool:

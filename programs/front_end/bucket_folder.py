@@ -44,6 +44,11 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
   """
   if not bucket.is_url(path):
     folder = run_directory.located(path) if path else None
+    if folder is not None and not folder.exists() and _is_latest(path):
+      raise types.UserError(
+        f'there is no run at {path}: see whether this is the right folder, or leave --run_dir out '
+        'to start a new run'
+      )
     if folder is not None:
       symbolic_links.refuse(folder, run_directory.OURS)
     yield run_directory.RunDirectory(folder) if folder else None
@@ -60,7 +65,8 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
     is_kept = True  # first, because another signal may come at any moment
     is_kept = checkpoint.newest(run.checkpoints) is not None
     if is_kept:
-      print(_only_copy(run), file=sys.stderr, flush=True)
+      with contextlib.suppress(OSError):  # the terminal is gone
+        print(_only_copy(run), file=sys.stderr, flush=True)
 
   try:
     mirror = bucket_copy.Mirror(run, on_failure=_end_this_process)
@@ -75,6 +81,11 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
   finally:
     if not is_kept:
       shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _is_latest(path: str) -> bool:
+  link = pathlib.Path(path)
+  return link.is_symlink() or link == pathlib.Path(run_directory.ROOT, run_directory.LATEST)
 
 
 @contextlib.contextmanager

@@ -63,11 +63,6 @@ def prepare(
   _check_ports(config)
   if path is not None:
     run = run_directory.RunDirectory(run_directory.located(path))
-    if pathlib.Path(path).name == run_directory.LATEST and not run.holds_run():
-      raise types.UserError(
-        f'there is no run at {path}: see whether this is the right folder, or leave --run_dir out '
-        'to start a new run'
-      )
     check_resume(config, run)
     [spec] = door.check([config])
     # The network was built for the specification in the run folder, which may treat choices as mere
@@ -258,7 +253,7 @@ def _conclude(
   summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
   lost = summary_lib.lost_text(summary)
   # A start that was stopped before it trained has lost nothing; a kill of an earlier one may have.
-  is_earlier = attempt.is_stopped and not attempt.has_begun
+  is_earlier = attempt.is_stopped and not attempt.trains
   has_failed = exit_code in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT)
   if lost and not is_earlier and not has_failed:
     # A stop that could not save is a failure.

@@ -112,13 +112,15 @@ def _train_with_run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
       how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
       return is_over
     finally:
-      news.show()
+      with contextlib.suppress(OSError):  # nobody reads the log any more
+        news.show()
       summary = summary_lib.summarise(config, run, news.cpu_s, how)
       summary_lib.write(run, summary, _show)
       lost = summary_lib.lost_text(summary)
       if lost:
         _show(f'Lost: {lost}')
-      if lost and how != summary_lib.FAILED:  # a stop that could not save is a failure
+      # A stop that could not save is a failure; what an earlier start has lost is not.
+      if lost and how != summary_lib.FAILED and news.trains:
         raise types.TrainingFailed(lost)
 
 
@@ -227,6 +229,11 @@ class _News:
     """The CPU-seconds of all starts until the last call of `show`."""
     assert self._cpu is not None
     return self._cpu.seconds
+
+  @property
+  def trains(self) -> bool:
+    """Whether this start has written a status."""
+    return summary_lib.status_time_s(self._run) != self._earlier_s
 
   def begin(self) -> None:
     """Notes what is of an earlier start. Call it once the run is fetched."""

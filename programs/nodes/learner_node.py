@@ -189,7 +189,7 @@ class LearnerNodeProcess:
       patience.ABSENCE_S,
       stop,
       lambda missing: self._folder.add_notice(
-        f'{end_notice.absent_actors(layout, missing)} has not heard yet that the run is over: '
+        f'not told yet that the run is over: {end_notice.absent_actors(layout, missing)}; '
         f'waiting for up to {patience.ABSENCE_S:g} s'
       ),
     )

@@ -75,7 +75,8 @@ def write_json(path: str | os.PathLike[str], value: Any, *, keeps_first: bool = 
 def write_text(path: str | os.PathLike[str], text: str, *, keeps_first: bool = False) -> None:
   """Writes `text` atomically: readers see the old file or the new one, never a part.
 
-  keeps_first: does nothing if the file exists, even if another process wrote it just now.
+  keeps_first: does nothing if the file exists, even if another process wrote it just now; on a disk
+    without hard links a file of the last moment may be replaced.
   Raises `types.Failure` on a full disk, and `UserError` for a path that cannot be written.
   """
   target = pathlib.Path(path)

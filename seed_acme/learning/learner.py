@@ -310,7 +310,7 @@ class Learner:
     Raises `types.UserError` if one that acts is missing or left over, or if a shape differs.
     """
     weights = self._weights()
-    new = [name for name in weights if saved_variables.is_learning(name) and name not in arrays]
+    new = [name for name in weights if saved_variables.is_for_learning(name) and name not in arrays]
     loaded = {name: weights[name] for name in weights.keys() - new}
     saved_variables.assign(loaded, arrays)
     if self._learning.copy_targets is not None:

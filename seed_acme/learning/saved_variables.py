@@ -18,7 +18,7 @@ def acting(network: core.RecurrentNetwork) -> dict[str, tf.Variable]:
   return {f'{ACTING}/{variable.name}': variable for variable in network.variables}
 
 
-def is_learning(name: str) -> bool:
+def is_for_learning(name: str) -> bool:
   """Whether only learning reads a variable, by its name in a checkpoint; an optimiser's are not
   counted."""
   return name.startswith(f'{LEARNING}/') or name.endswith(_FOR_VALUE_CLIPPING)
@@ -42,7 +42,7 @@ def assign(variables: dict[str, tf.Variable], arrays: dict[str, np.ndarray]) -> 
         f'{variable.shape.as_list()} here: use the network it was made with'
       )
   for name in arrays:
-    is_acting = name.startswith(f'{ACTING}/') and not is_learning(name)
+    is_acting = name.startswith(f'{ACTING}/') and not is_for_learning(name)
     if is_acting and name not in variables:
       raise types.UserError(
         f'the checkpoint has {name}, which the network here lacks: it was made by another network; '

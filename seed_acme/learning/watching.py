@@ -26,7 +26,7 @@ class Watcher:
     self._total_steps = total_steps
     self._tell = tell
     self._num_steps = dict.fromkeys(self._watches, 0)  # below the bound; -1 = user was notified
-    self._greatest = {watch.amount: 0.0 for watch in watches if watch.amount}
+    self._greatest = dict.fromkeys(self._watches, 0.0)  # amounts
     self._seen = 0
 
   def add_row(self, agent_steps: int, metrics: Mapping[str, float]) -> None:
@@ -36,8 +36,6 @@ class Watcher:
     if not metrics:
       return
     num_steps, self._seen = agent_steps - self._seen, agent_steps
-    for name, greatest in self._greatest.items():
-      self._greatest[name] = max(greatest, metrics.get(name, 0.0))
     for name, watch in self._watches.items():
       if name not in metrics or self._num_steps[name] < 0 or self._is_little(watch, metrics):
         continue
@@ -52,15 +50,22 @@ class Watcher:
         self._num_steps[name] = -1
 
   def _is_little(self, watch: agent_lib.Watch, metrics: Mapping[str, float]) -> bool:
-    amount = metrics.get(watch.amount)
-    return amount is not None and amount < _LITTLE * self._greatest[watch.amount]
+    if watch.amount is None:
+      return False
+    amount, name = watch.amount(metrics), watch.metric
+    self._greatest[name] = max(self._greatest[name], amount)
+    return amount < _LITTLE * self._greatest[name]
 
   def save(self) -> dict[str, float]:
     """Returns the state for a checkpoint."""
-    return {**self._num_steps, **self._greatest}
+    return {**self._num_steps, **{_greatest(name): x for name, x in self._greatest.items()}}
 
   def restore(self, agent_steps: int, saved: Mapping[str, float]) -> None:
     """Restores the state. agent_steps, saved: from the checkpoint; old ones have no `saved`."""
     self._seen = agent_steps
     self._num_steps.update({name: int(saved.get(name, 0)) for name in self._num_steps})
-    self._greatest.update({name: saved.get(name, 0.0) for name in self._greatest})
+    self._greatest.update({name: saved.get(_greatest(name), 0.0) for name in self._greatest})
+
+
+def _greatest(name: str) -> str:
+  return f'{name}/greatest_amount'

@@ -265,8 +265,11 @@ def _num_packed_planes(observation_spec: types.Nest) -> int:
 
 def _own_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
   make = dotted_path.load_object(config.torso, 'network.torso')
+  if not callable(make):
+    raise types.UserError(f'network.torso ({config.torso}) is no class, but {make!r:.60}')
   # Sonnet's modules have a metaclass, whose signature would fit everything.
-  function = functools.partial(make.__init__, None) if inspect.isclass(make) else make
+  has_init = inspect.isclass(make) and make.__init__ is not object.__init__
+  function = functools.partial(make.__init__, None) if has_init else make
   try:
     inspect.signature(function).bind(**config.torso_settings)
   except TypeError as error:

@@ -90,7 +90,7 @@ def test_a_resumed_run_goes_on_counting_and_tells_nothing_twice():
 
 def _told_of_amounts(amounts, resumes_at=None):
   """Returns the row, of 10,000 steps each, whose metric was told to be low; None = none was."""
-  lines, watch = [], dataclasses.replace(_WATCH, amount='toy/amount')
+  lines, watch = [], dataclasses.replace(_WATCH, amount=lambda row: row['toy/amount'])
   watcher = watching.Watcher([watch], _TOTAL, lines.append)
   for row, amount in enumerate(amounts, 1):
     watcher.add_row(10_000 * row, {'toy/share': 0.0, 'toy/amount': amount})

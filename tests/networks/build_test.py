@@ -95,12 +95,27 @@ def wrong_q_width(spec, config):
   return OwnQNetwork(7)
 
 
+class WithoutInit:
+  """A class without settings."""
+
+
+class WithNew:
+  """A class whose settings are those of `__new__`."""
+
+  def __new__(cls, size):
+    return super().__new__(cls)
+
+
 @pytest.fixture(name='own_module')
 def _own_module(monkeypatch):
   """Makes this file importable as `own_module`."""
   module = type(np)('own_module')
-  for item in (OwnTorso, own_network, own_q_network, two_of_a_name, wrong_width, wrong_q_width):
+  for item in (
+    *(OwnTorso, WithoutInit, WithNew, own_network, own_q_network, two_of_a_name),
+    *(wrong_width, wrong_q_width),
+  ):
     setattr(module, item.__name__, item)
+  module.number = 7
   monkeypatch.setitem(__import__('sys').modules, 'own_module', module)
 
 
@@ -221,6 +236,14 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
     (
       {'torso': 'seed_acme.networks.torsos:MLP', 'torso_settings': {'width': 3}},
       "({'width': 3}) do not fit seed_acme.networks.torsos:MLP(sizes",
+    ),
+    (
+      {'torso': 'own_module:number', 'torso_settings': {'width': 3}},
+      'network.torso (own_module:number) is no class, but 7',
+    ),
+    *(
+      ({'torso': name, 'torso_settings': {'width': 3}}, f"({{'width': 3}}) do not fit {name}(")
+      for name in ('own_module:WithoutInit', 'own_module:WithNew')
     ),
     ({'torso_settings': {'size': 3}}, "have no effect with network.torso 'mlp'"),
     ({'module': 'own_module'}, 'must be written package.module:Name'),

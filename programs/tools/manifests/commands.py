@@ -9,5 +9,5 @@ MANIFEST = command.Command(
   arguments='command:ManifestArguments',
   run='command:manifest',
   config='catch_vtrace',
-  config_is_required=True,
+  needs_config='must be given',
 )

@@ -9,5 +9,5 @@ SWEEP = command.Command(
   arguments='command:SweepArguments',
   run='command:sweep',
   config='catch_vtrace',
-  config_is_required=True,
+  needs_config='must be given for a new sweep',
 )

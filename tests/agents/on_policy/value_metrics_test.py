@@ -129,6 +129,17 @@ def test_a_value_head_held_at_0_is_told_of(
     assert row['value/explained_variance'] > 0.3
 
 
+@pytest.mark.parametrize('unit', [1.0, 1e3])
+def test_little_is_left_to_explain_in_units_of_the_reward(unit):
+  """PopArt's own are about 1 in a solved game, and far above it when the first rewards come."""
+  amounts = [
+    value_metrics.WATCH.amount({'value/target_variance': x, 'value/normalizer_std': y * unit})
+    for x, y in ((91.0, 0.1), (1.0, 1.0), (1.0, 0.1))
+  ]
+  assert np.divide(amounts, unit**2) == pytest.approx([0.91, 1.0, 0.01])
+  assert value_metrics.WATCH.amount({'value/target_variance': 0.7}) == 0.7
+
+
 def test_a_value_that_is_not_learnt_is_not_watched(make_config, make_network):
   for cost, number in ((0.5, 1), (0.0, 0)):
     config = make_config(value_cost=cost)

@@ -140,7 +140,8 @@ def test_a_group_of_a_command_that_has_none_is_refused():
 
 
 @pytest.mark.parametrize(
-  'command, meaning', [('train', '(default: catch_vtrace)'), ('sweep', '(must be given;')]
+  'command, meaning',
+  [('train', '(default: catch_vtrace)'), ('sweep', '(must be given for a new sweep;')],
 )
 def test_whether_the_configuration_must_be_given(command, meaning):
   text = help_text.describe(*_described(command), command, '')

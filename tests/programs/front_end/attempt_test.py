@@ -99,7 +99,8 @@ def test_training_has_begun_once_a_start_has_written_a_status(tmp_path, monkeypa
 
   monkeypatch.setattr(launcher_process, 'start', start)
   attempt = attempt_lib.Attempt(run, (), 0.0, launches.Supervision(), 0.0)
-  assert [attempt.run(), attempt.run()] == [1, 2]
+  assert attempt.run() == 1 and attempt.trains == writes
+  assert attempt.run() == 2 and not attempt.trains
   assert attempt.has_begun == writes
 
 
@@ -172,7 +173,8 @@ def test_a_learner_may_wait_for_actors_that_are_away(tmp_path, monkeypatch, fail
   failure = f'echo {{}} > {run.failure}; ' if fails else ''
 
   def start(*_):
-    script = f'mv {tmp_path}/own.json {run.status}; {failure}sleep 1.5; touch {run.path}/told'
+    away = f'sleep {60 if fails else 1.5}; touch {run.path}/told'
+    script = f'mv {tmp_path}/own.json {run.status}; {failure}{away}'
     return subprocess.Popen(['sh', '-c', script], start_new_session=True)
 
   monkeypatch.setattr(launcher_process, 'start', start)

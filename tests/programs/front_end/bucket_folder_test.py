@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+from seed_acme import types
 from seed_acme.files import local
+from seed_acme.programs.front_end import bucket_folder
 from seed_acme.storage import run_directory
 from tests.programs import several_commands
 
@@ -129,6 +131,23 @@ def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_
     f'GOOGLE_APPLICATION_CREDENTIALS={tmp_path}/absent.json is no file: run unset '
     'GOOGLE_APPLICATION_CREDENTIALS && gcloud auth application-default login'
   )
+
+
+@pytest.mark.parametrize('is_link', [True, False])
+def test_latest_is_never_a_folder_of_its_own(tmp_path, monkeypatch, is_link):
+  """`runs/latest`, typed in another folder than that of the runs, or when its run is deleted."""
+  monkeypatch.chdir(tmp_path)
+  if is_link:
+    (tmp_path / 'runs').mkdir()
+    (tmp_path / 'runs' / 'latest').symlink_to('catch/deleted')
+  with pytest.raises(types.UserError, match='there is no run at runs/latest'):
+    with bucket_folder.opened('runs/latest'):
+      pass
+
+
+def test_a_folder_of_another_place_may_be_called_latest(tmp_path):
+  with bucket_folder.opened(str(tmp_path / 'latest')) as run:
+    assert run.path == tmp_path / 'latest'
 
 
 def test_the_folder_of_a_local_run_has_no_bucket(tmp_path):

@@ -21,6 +21,7 @@ class _Attempt:
   stop_signal: int | None = None
   is_stopped: bool = False
   has_begun: bool = True
+  trains: bool = True
   has_finished: bool = False
   cpu_s: dict = dataclasses.field(default_factory=dict)
 
@@ -34,8 +35,8 @@ class _Attempt:
     (_Attempt(15, True, has_finished=True), 0, 7, 143, 'finished'),
     (_Attempt(15, True), 0, 9, 1, 'stopped'),
     (_Attempt(None, True), 0, 9, 1, 'stopped'),
-    (_Attempt(15, True, has_begun=False), 0, 9, 143, 'stopped'),  # a kill before has lost them
-    (_Attempt(has_begun=False), 0, 9, 1, 'failed'),
+    (_Attempt(15, True, trains=False), 0, 9, 143, 'stopped'),  # a kill before has lost them
+    (_Attempt(trains=False), 0, 9, 1, 'failed'),
     (_Attempt(), 1, 9, 1, 'failed'),
     (_Attempt(), 2, 9, 2, 'failed'),  # such as an environment that contradicts its specification
   ],
@@ -123,14 +124,6 @@ def test_a_host_that_is_met_before_it_ends_costs_no_restart(
   attempt.run = fail
   lifecycle._attempted(attempt, run, launches.Supervision(1, max_meetings))
   assert len(failures) - len(left) == starts
-
-
-def test_latest_is_never_a_folder_of_its_own(tmp_path, monkeypatch):
-  """`runs/latest`, typed in another folder than that of the runs."""
-  monkeypatch.chdir(tmp_path)
-  with pytest.raises(types.UserError, match='there is no run at runs/latest'):
-    lifecycle.prepare(registry.load('catch_vtrace'), 'runs/latest')
-  assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize('has_checkpoint', [True, False])

@@ -159,7 +159,8 @@ rounds = []
 def train(node):
   rounds[0]()
   print('record:', local.read_json(node.folder.cpu_seconds)['learner'] > 1e6)
-  local.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
+  if 'trains' in sys.argv:
+    local.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
   return False
 
 bucket_copy.Mirror, processes.load_tensorflow = Mirror, lambda: None
@@ -173,7 +174,11 @@ life.live(node.Node(learner, node.Links('token', 'localhost:1'), run, life))
 
 def test_a_learner_that_was_stopped_and_saved_nothing_says_what_is_lost(tmp_path):
   done = subprocess.run(
-    [sys.executable, '-c', _LOSS], cwd=tmp_path, check=False, capture_output=True, text=True
+    [sys.executable, '-c', _LOSS, 'trains'],
+    cwd=tmp_path,
+    check=False,
+    capture_output=True,
+    text=True,
   )
   assert done.returncode == processes.FAILURE_EXIT, done.stderr
   lost = '30 updates and 600 steps are lost because no whole checkpoint is on the disk'
@@ -181,3 +186,12 @@ def test_a_learner_that_was_stopped_and_saved_nothing_says_what_is_lost(tmp_path
   assert '600 steps, return -, 30 updates' in done.stdout and '777' not in done.stdout
   assert 'record: True' in done.stdout  # before the end, which a kill would prevent
   assert f'Lost: {lost}' in done.stdout and f'error in learner/0: {lost}' in done.stderr
+
+
+def test_a_learner_that_was_stopped_before_it_trained_has_lost_nothing(tmp_path):
+  """The start before it was killed, and has lost its steps."""
+  done = subprocess.run(
+    [sys.executable, '-c', _LOSS], cwd=tmp_path, check=False, capture_output=True, text=True
+  )
+  assert done.returncode == 128 + signal.SIGTERM, done.stderr
+  assert 'Lost: 77 updates and 777 steps' in done.stdout and 'error' not in done.stderr
