@@ -288,12 +288,6 @@ def _describe(job: vertex_job.Job, asked: _Asked) -> None:
     if warning:
       print(f'Warning: on {holder.type} {warning}')
   for pool in job.pools:
-    # the learners have the same machine
-    if pool.machine.num_accelerators > 1 and pool.group != 'learners':
-      print(
-        f'Notice: the {pool.group} uses one of its {pool.machine.num_accelerators} '
-        f'{pool.machine.accelerator}'
-      )
     if pool.machine.accelerator and _KINDS[pool.group] != 'learner':
       print(
         f'Notice: only your own environments can use the {pool.machine.accelerator} of the '

@@ -1,6 +1,6 @@
 """The cost of a run's work alone, without processes, queues and messages around it.
 
-`python -m ...bounds RUN_DIR ROWS_PER_BATCH STEPS_PER_ROW REPLAY_RATIO`, see `measure`.
+`python -m ...lower_bound RUN_DIR ROWS_PER_BATCH STEPS_PER_ROW REPLAY_RATIO`, see `measure`.
 Measures CPU-seconds per agent step of environment stepping, inference and training, each alone in
 one process at the run's own batch sizes, best of three. Their sum is the bound that `bench`
 compares the run with. `call_costs` measures single calls at several sizes, for `seed-acme plan`.
