@@ -144,16 +144,16 @@ class _Host:
     return {**loads, **self._cores_load(rate, acting)}
 
   def central_bytes(self, rate: float) -> float:
-    """Returns bytes per second: requests, replies, and gradients between hosts."""
-    return rate * self._costs.exchange_bytes(self._group) / self._group + self._gradient_bytes(rate)
+    """Returns bytes per second: requests, replies, and updates between hosts."""
+    return rate * self._costs.exchange_bytes(self._group) / self._group + self._update_bytes(rate)
 
   def actor_side_bytes(self, rate: float) -> float:
-    """Returns bytes per second: unrolls, weights, and gradients between hosts."""
+    """Returns bytes per second: unrolls, weights, and updates between hosts."""
     costs = self._costs
     unrolls = rate / costs.setting.unroll_length
     fetched = min(unrolls / self._scale.environments_per_actor, self.actors * self._updates(rate))
     sent = unrolls * costs.unroll_bytes + fetched * costs.weights_bytes
-    return sent + self._gradient_bytes(rate)
+    return sent + self._update_bytes(rate)
 
   def plan(self, rate: float, loads: _Loads, bytes_per_s: float, waiting_s: float) -> Plan:
     """Returns the plan at a rate. waiting_s: mean time between acting and the end of the unroll."""
@@ -188,10 +188,13 @@ class _Host:
   def _training_load(self, rate: float) -> float:
     return self._updates(rate) * self._update_s() * self._stretch
 
-  def _gradient_bytes(self, rate: float) -> float:
-    """Returns bytes per second; a ring all-reduce moves nearly twice the weights per update."""
-    hosts = self._scale.learners
-    return 2 * (hosts - 1) / hosts * self._costs.weights_bytes * self._updates(rate)
+  def _update_bytes(self, rate: float) -> float:
+    """Returns bytes per second that a host sends to others: in each update its share of the batch to
+    each of them, and gradients, of which a ring all-reduce moves nearly twice the weights."""
+    costs, hosts = self._costs, self._scale.learners
+    samples = self._unrolls * costs.unroll_bytes
+    gradients = 2 / hosts * costs.weights_bytes
+    return (hosts - 1) * (samples + gradients) * self._updates(rate)
 
   def _cores_load(self, rate: float, row_s: float) -> dict[str, float]:
     """Returns the load of the shared cores. row_s: CPU-seconds per row without training."""

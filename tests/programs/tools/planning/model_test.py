@@ -120,9 +120,10 @@ def test_twice_of_everything_is_twice_as_fast(planned):
   assert two.updates_per_s == pytest.approx(one.updates_per_s)
   assert two.policy_lag == pytest.approx(one.policy_lag)
   assert two.bottleneck == one.bottleneck
-  # The amount above twice is gradients between hosts: the weights, out and in, per update.
-  gradients = 2 * costs.weights_bytes * two.updates_per_s
-  assert two.bytes_per_s == pytest.approx(2 * one.bytes_per_s + gradients)
+  # The amount above twice is what the hosts exchange in each update: the weights, out and in, as
+  # gradients, and each host's half of the batch.
+  exchanged = (2 * costs.weights_bytes + 64 * costs.unroll_bytes) * two.updates_per_s
+  assert two.bytes_per_s == pytest.approx(2 * one.bytes_per_s + exchanged)
 
 
 @pytest.mark.parametrize('planned', [model.central, model.actor_side])
