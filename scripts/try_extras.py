@@ -3,8 +3,8 @@
     .venv/bin/python scripts/try_extras.py actors --pythons 3.12 3.13 --extras mujoco dm-control
     .venv/bin/python scripts/try_extras.py learners --pythons 3.10
 
-`actors`: `seed-acme actor-env` for each extra and Python. `learners`: pip as in docs/start.md, and the
-  refusal by `make setup` of a Python that learners do not support.
+`actors`: `seed-acme actor-env` for each extra and Python. `learners`: pip as in docs/start.md, and
+  the refusal by `make setup` of a Python that learners do not support.
 Each is installed alone, into a new virtual environment that is removed afterwards, because another
 extra might install a package that it lacks. An extra that does not exist for a Python has to be
 refused with a message, and every package has to be pinned by a constraint. Exits with 1 if anything
