@@ -24,6 +24,7 @@ _ROWS = {
   ),
   ('V-trace, published IMPALA (`atari_impala_small`)', 'Pong, 6 actions'): 'pong_impala',
   ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
+  ('V-trace, Nature CNN', 'Space Invaders, 6 actions'): 'space_invaders_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
   ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
@@ -36,11 +37,15 @@ _ROWS = {
 }
 # Agent and environment of a row of README's table -> the folders of its runs.
 _README_ROWS = {
-  ('V-trace (IMPALA)', 'Pong, 2 million steps; Breakout, 3.5 million'): (
+  (
+    'V-trace (IMPALA)',
+    'Pong, 2 million steps; Breakout, 3.5 million; Space Invaders, 2.5 million',
+  ): (
     'pong_vtrace',
     'pong_vtrace_seed2',
     'pong_vtrace_seed3',
     'breakout_vtrace',
+    'space_invaders_vtrace',
   ),
   ('V-trace, one pass (`atari_impala_small`)', 'Pong, 5 million steps'): ('pong_impala',),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
