@@ -59,6 +59,8 @@ def _shown_files(tmp_path, monkeypatch):
   """Makes a working folder with the files that the pages show, as a reader would."""
   for name, text in pages.files().items():
     (tmp_path / name).write_text(text)
+  (tmp_path / 'runs' / 'catch_vtrace').mkdir(parents=True)
+  (tmp_path / 'runs' / 'latest').symlink_to('catch_vtrace')  # of the commands before
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(sys, 'path', [*sys.path, str(tmp_path)])
   importlib.invalidate_caches()
