@@ -54,7 +54,7 @@ def node(arguments: NodeArguments, given: given_lib.Given) -> int:
   """Runs the node and returns the exit code; raises `UserError`."""
   if arguments.role != 'actor':
     distribution.require_whole(f'node {arguments.role}')
-  given.require_name(', the same on every host')
+  given.require_name()
   return run(arguments, given.config(), given.fields)
 
 

@@ -52,10 +52,10 @@ class Given(NamedTuple):
       if word.startswith(_PREFIX)
     )
 
-  def require_name(self, why: str = '') -> None:
-    """Raises `types.UserError` if no configuration is named."""
+  def require_name(self) -> None:
+    """Raises `types.UserError` if no configuration is named. For commands with `needs_config`."""
     if not self.name:
-      raise types.UserError(f'{self.command.name} needs --config=NAME_OR_PATH{why}')
+      raise types.UserError(f'{self.command.name}: --config {self.command.needs_config}')
 
   def trust(self, everything: bool) -> trust_lib.Trust:
     """Returns which code named by a run folder may be imported.

@@ -84,8 +84,9 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
 
 
 def _is_latest(path: str) -> bool:
-  link = pathlib.Path(path)
-  return link.is_symlink() or link == pathlib.Path(run_directory.ROOT, run_directory.LATEST)
+  link = pathlib.Path(path).absolute()
+  latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST).absolute()
+  return link.is_symlink() or link == latest
 
 
 @contextlib.contextmanager

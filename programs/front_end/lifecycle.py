@@ -183,8 +183,8 @@ def _warn_of_lost_steps(run: run_directory.RunDirectory, show: Callable[[str], N
   steps = read_status(run).get('agent_steps', 0)
   if steps and checkpoint.newest(run.checkpoints) is None:
     show(
-      f'Warning: the run starts anew, without the {steps:,} steps it had made, because it ended '
-      'before its first checkpoint'
+      f'Warning: the run starts anew, without the {steps:,} steps it had made, because it has no '
+      'checkpoint'
     )
 
 

@@ -190,10 +190,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   (cluster.folder / 'hurry').touch()
   here = actor(0)
   assert here.wait() == 0, here.stderr
-  until(
-    lambda: 'not told yet that the run is over: actor/1' in learner.stderr or learner.check_runs(),
-    'the notice',
-  )
+  until(lambda: 'is over: actor/1' in learner.stderr or learner.check_runs(), 'the notice')
   away = actor(1)
   assert [run.wait() for run in (away, learner, memory)] == [0, 0, 0], learner.stderr
   summary = learner.summary()

@@ -134,14 +134,16 @@ def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_
 
 
 @pytest.mark.parametrize('is_link', [True, False])
-def test_latest_is_never_a_folder_of_its_own(tmp_path, monkeypatch, is_link):
+@pytest.mark.parametrize('is_absolute', [True, False])
+def test_latest_is_never_a_folder_of_its_own(tmp_path, monkeypatch, is_link, is_absolute):
   """`runs/latest`, typed in another folder than that of the runs, or when its run is deleted."""
   monkeypatch.chdir(tmp_path)
   if is_link:
     (tmp_path / 'runs').mkdir()
     (tmp_path / 'runs' / 'latest').symlink_to('catch/deleted')
-  with pytest.raises(types.UserError, match='there is no run at runs/latest'):
-    with bucket_folder.opened('runs/latest'):
+  path = str(tmp_path / 'runs/latest') if is_absolute else 'runs/latest'
+  with pytest.raises(types.UserError, match=f'there is no run at {path}'):
+    with bucket_folder.opened(path):
       pass
 
 
