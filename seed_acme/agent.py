@@ -132,6 +132,14 @@ class Learning:
   of_row(means) -> metrics: additional metrics of a row of the log, computed from the means of all
     metrics over the updates since the last row. Plain numbers, outside any graph.
   watches: one for a metric at most; may name any, including those of `of_row`.
+  keeps_observations: with several learner hosts, each keeps the observations and initial states of
+    its own unrolls to itself, which saves most of what the hosts would send each other. `prepare`,
+    `losses` and `finish` then get those of this host only, `[T+1, B/hosts, ...]` and
+    `[B/hosts, ...]`, with all other arrays of the whole batch, so they may select rows in time, and
+    pass them to networks, but read nothing else of them. Not possible with `passes`, whose
+    minibatches have rows of several hosts.
+
+  Raises ValueError for `keeps_observations` together with `passes`.
   """
 
   variables: dict[str, tf.Variable]
@@ -144,6 +152,14 @@ class Learning:
   finish: Callable[[types.Sample], dict[str, tf.Tensor]] | None = None
   of_row: Callable[[Mapping[str, float]], dict[str, float]] | None = None
   watches: Sequence[Watch] = ()
+  keeps_observations: bool = False
+
+  def __post_init__(self) -> None:
+    if self.keeps_observations and self.passes is not None:
+      raise ValueError(
+        'keeps_observations (True) does not go together with passes, because their minibatches '
+        'have observations of all hosts: leave one of them out'
+      )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,6 +26,7 @@ def make_learning(
     losses=lambda batch, key, progress: loss_lib.loss(networks, batch, config),
     after_update=functools.partial(renew_target, networks, period=config.target_period),
     copy_targets=functools.partial(copy, networks),
+    keeps_observations=True,
   )
 
 

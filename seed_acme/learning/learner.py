@@ -6,6 +6,7 @@ There is one class for all agents; each agent provides its `agent.Learning`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,7 @@ class Learner:
     self._xla = xla
     self._devices = tuple(devices)
     self._peers = peers
+    self._local_rows: int | None = None  # of observations that stay on their host
     self._published = [self._network.variables[i] for i in published]
     self._copy = graph_function.GraphFunction(
       lambda: tuple(tf.identity(v) for v in self._published), ()
@@ -98,7 +100,9 @@ class Learner:
     scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
     rates = np.array(scheduled, np.float32)
     progress = np.float32(min(agent_steps / self._total_steps, 1.0))
-    whole = self._peers.gather(sample)
+    whole = self._peers.gather(sample, self._learning.keeps_observations)
+    if self._learning.keeps_observations:
+      self._local_rows = len(sample.keys)
     if self._learning.passes is None:
       metrics, priorities = self._step_once(whole, progress, rates)
     else:
@@ -110,6 +114,11 @@ class Learner:
     if priorities is not None:
       priorities = self._peers.own(priorities)
     return Update(metrics, trained_steps, priorities)
+
+  @property
+  def keeps_observations(self) -> bool:
+    """See `agent.Learning`."""
+    return self._learning.keeps_observations
 
   @property
   def watches(self) -> Sequence[agent_lib.Watch]:
@@ -267,16 +276,20 @@ class Learner:
     if tf.config.functions_run_eagerly():
       return self._on_devices(function)
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
-    with data_parallel.on_devices(self._devices, self._peers.group):
+    with self._placed():
       compiled = graph_function.GraphFunction(function, specs, xla)
     return self._peers.timed(compiled)
 
   def _on_devices(self, function: Callable[..., types.Nest]) -> Callable[..., Any]:
     def call(*arguments: types.Nest) -> Any:
-      with data_parallel.on_devices(self._devices, self._peers.group):
+      with self._placed():
         return function(*tree.map_structure(tf.convert_to_tensor, arguments))
 
     return call
+
+  def _placed(self) -> contextlib.AbstractContextManager[None]:
+    """Returns a context that splits the batches of networks over devices and hosts."""
+    return data_parallel.on_devices(self._devices, self._peers.group, self._local_rows)
 
   def _keys(self, number: int) -> np.ndarray:
     """Returns `[number, 2]` int32, a key per gradient step that depends on seed and update only."""

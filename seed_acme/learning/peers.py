@@ -148,8 +148,12 @@ class Peers:
   def wait_until_saved(self) -> None:
     """Waits until the chief has written a checkpoint. The chief calls it when that is done."""
 
-  def gather(self, sample: types.Sample) -> types.Sample:
-    """Returns the whole batch, of which each host has drawn an equal part."""
+  def gather(self, sample: types.Sample, keeps_observations: bool) -> types.Sample:
+    """Returns the whole batch, of which each host has drawn an equal part.
+
+    keeps_observations: the observations and initial states of the result are those of this host's
+    part only, and are not sent.
+    """
     return sample
 
   def own(self, rows: np.ndarray) -> np.ndarray:
@@ -272,12 +276,17 @@ class LearnerHosts(Peers):
     """See `Peers`."""
     self.group.facts([0], None if self.is_chief else _SAVING_S)
 
-  def gather(self, sample: types.Sample) -> types.Sample:
+  def gather(self, sample: types.Sample, keeps_observations: bool) -> types.Sample:
     """See `Peers`."""
+    sent = _with_observations(sample, (), ()) if keeps_observations else sample
     if self._join is None:
-      specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), sample)
+      specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), sent)
       self._join = self.timed(graph_function.GraphFunction(self._joined, (specs,)))
-    return self._join(sample)
+    joined = self._join(sent)
+    if not keeps_observations:
+      return joined
+    own = sample.unroll
+    return _with_observations(joined, own.inputs.observation, own.initial_state)
 
   def _joined(self, sample: types.Sample) -> types.Sample:
     """Joins the samples of all hosts, in a graph."""
@@ -296,6 +305,14 @@ class LearnerHosts(Peers):
   def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
     """See `Peers`."""
     return self.group.timed_function(function)
+
+
+def _with_observations(
+  sample: types.Sample, observation: types.Nest, initial_state: types.Nest
+) -> types.Sample:
+  """Returns the sample with other observations and initial states."""
+  inputs = sample.unroll.inputs._replace(observation=observation)
+  return sample._replace(unroll=sample.unroll._replace(initial_state=initial_state, inputs=inputs))
 
 
 def make(index: int, addresses: Sequence[str], timeout_s: float, fence: fence_lib.Fence) -> Peers:

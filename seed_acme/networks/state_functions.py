@@ -63,7 +63,8 @@ class StateFunction(snt.Module):
     if self._memory is None:
       return (), state
     inputs = _without_goals(inputs)
-    return data_parallel.over_batch(self._memory.unroll, (1, 0), (1, 0), inputs, state)
+    unroll = self._memory.unroll
+    return data_parallel.over_batch(unroll, (1, 0), (1, 0), inputs, state, state_index=1)
 
   def __call__(
     self, observation: types.Nest, remembered: types.Nest, action: types.Nest | None = None

@@ -8,7 +8,9 @@ placed on the first device; the other devices read them, and gradients are summe
 
 With several learner hosts, each host has a copy of the variables, and the hosts exchange samples,
 predictions and gradients. Every host then computes the rest from the same numbers, so the copies
-stay equal.
+stay equal. Observations and recurrent states are most of a sample's bytes, and a host's networks
+need its own rows of them only. So if nothing else reads them, they stay on their host, and their
+arrays have fewer rows than all others: `local_rows`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import contextvars
-from typing import Any
+from typing import Any, NamedTuple
 
 import sonnet as snt
 import tensorflow as tf
@@ -28,35 +30,54 @@ from seed_acme import types
 from seed_acme.parallel import collectives
 from seed_acme.parallel import devices as devices_lib
 
+
+class _Hosts(NamedTuple):
+  """The learner hosts, and the rows of arrays that stay on their host (None = there are none)."""
+
+  group: collectives.Group
+  local_rows: int | None
+
+
 # Settings of the graph that is being traced; empty and None if there is nothing to split.
 _DEVICES: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar('devices', default=())
-_HOSTS: contextvars.ContextVar[collectives.Group | None] = contextvars.ContextVar(
-  'hosts', default=None
-)
+_HOSTS: contextvars.ContextVar[_Hosts | None] = contextvars.ContextVar('hosts', default=None)
 
 
 @contextlib.contextmanager
-def on_devices(devices: Sequence[str], hosts: collectives.Group | None = None) -> Iterator[None]:
+def on_devices(
+  devices: Sequence[str], hosts: collectives.Group | None = None, local_rows: int | None = None
+) -> Iterator[None]:
   """Places what is traced inside the context on the first device, and splits the batches of
-  networks over all devices and, with `hosts`, over the hosts."""
-  with _set(_DEVICES, tuple(devices) if len(devices) > 1 else ()), _set(_HOSTS, hosts):
+  networks over all devices and, with `hosts`, over the hosts.
+
+  local_rows: batch size of the arrays that hold this host's rows only. Others hold the whole batch,
+  which is that of all hosts. None = all do.
+  """
+  among = None if hosts is None else _Hosts(hosts, local_rows)
+  with _set(_DEVICES, tuple(devices) if len(devices) > 1 else ()), _set(_HOSTS, among):
     with devices_lib.scope(devices[0]):
       yield
 
 
 def over_batch(
-  function: Callable[..., Any], axes: Sequence[int], result_axes: Any, *arguments: types.Nest
+  function: Callable[..., Any],
+  axes: Sequence[int],
+  result_axes: Any,
+  *arguments: types.Nest,
+  state_index: int | None = None,
 ) -> Any:
   """Computes `function(*arguments)` with the batch split evenly over the devices of `on_devices`.
 
   axes: the batch axis of each argument, which is a nest of tensors of known batch size.
   result_axes: the batch axis of the result, or a tuple of axes if the result is a tuple. No row of
   the result may depend on another row of the batch.
+  state_index: which result is a recurrent state, of which a host gets its own rows only if
+  `on_devices` has `local_rows`. Each argument has either those rows or the whole batch then.
   """
   hosts, devices = _HOSTS.get(), _DEVICES.get()
   if hosts is not None:
     with _set(_HOSTS, None):
-      return _over_hosts(hosts, function, axes, result_axes, arguments)
+      return _over_hosts(hosts, function, axes, result_axes, arguments, state_index)
   if not devices:
     return function(*arguments)
   sizes = _shares(arguments, axes, len(devices))
@@ -96,11 +117,11 @@ class DataParallelNetwork(snt.Module):
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Runs one row `[N, ...]`; see `core.RecurrentNetwork`."""
-    return over_batch(self._network, (0, 0), (0, 0), inputs, state)
+    return over_batch(self._network, (0, 0), (0, 0), inputs, state, state_index=1)
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Runs rows `[T, B, ...]`; see `core.RecurrentNetwork`."""
-    return over_batch(self._network.unroll, (1, 0), (1, 0), inputs, state)
+    return over_batch(self._network.unroll, (1, 0), (1, 0), inputs, state, state_index=1)
 
 
 def unwrapped(network: core_lib.RecurrentNetwork) -> core_lib.RecurrentNetwork:
@@ -173,91 +194,130 @@ def _on_device(device: str, function: Callable[..., Any], arguments: Sequence[ty
 
 
 def _over_hosts(
-  hosts: collectives.Group,
+  hosts: _Hosts,
   function: Callable[..., Any],
   axes: Sequence[int],
   result_axes: Any,
   arguments: Sequence[types.Nest],
+  state_index: int | None,
 ) -> Any:
-  """Computes `over_batch` on this host's share; returns the results of all shares on every host.
+  """Computes `over_batch` on this host's share; returns the results of all shares on every host,
+  except for a state that stays.
 
   Each host computes the gradient of its own rows. The gradient with respect to an argument that
-  depends on variables is exchanged. The gradient with respect to the variables is multiplied by
-  `hosts.number`, because `Group.mean` will average it over the hosts.
+  depends on variables is exchanged, unless the argument has this host's rows only. The gradient
+  with respect to the variables is multiplied by the number of hosts, because `Group.mean` will
+  average it over them.
   """
-  sizes = _shares(arguments, axes, hosts.number)
-  if len(sizes) < hosts.number:
-    raise ValueError(f'{sum(sizes)} rows cannot be dealt out over {hosts.number} learner hosts')
-  argument_axes = [axis for nest, axis in zip(arguments, axes) for _ in tree.flatten(nest)]
-  structure: types.Nest = None
-  leaf_axes: list[int] = []
+  group, local_rows = hosts
   flat_arguments = [tf.convert_to_tensor(x) for x in tree.flatten(tuple(arguments))]
+  argument_axes = _by_leaf(axes, arguments)
+  stayed = _that_stayed(hosts, flat_arguments, argument_axes)
+  if local_rows is None:
+    shares = _Shares(group, _shares(arguments, axes, group.number))
+  else:
+    shares = _Shares(group, [local_rows] * group.number)
   is_variable = [record_lib.should_record_backprop([x]) for x in flat_arguments]
+  structure: types.Nest = None
 
   @tf.custom_gradient
   def run(*flat: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
-    nonlocal structure, leaf_axes
-    own = [tf.split(x, sizes, axis=a)[hosts.index] for x, a in zip(flat, argument_axes)]
+    nonlocal structure
+    own = shares.own(flat, argument_axes, stayed)
     floats = [x for x in own if x.dtype.is_floating]
     with tf.GradientTape(persistent=True) as tape:
       tape.watch(floats)
       result = over_batch(function, axes, result_axes, *tree.unflatten_as(tuple(arguments), own))
     structure = tree.map_structure(lambda _: None, result)
-    leaf_axes = _leaf_axes(result, result_axes)
+    parts, part_axes = (result, result_axes)
+    if isinstance(result_axes, int):
+      parts, part_axes = (result,), (result_axes,)
+    keeps = [local_rows is not None and i == state_index for i in range(len(parts))]
     own_outputs = tree.flatten(result)
-    outputs = _joined_shares(hosts, own_outputs, leaf_axes, sizes)
+    leaf_axes, stays = _by_leaf(part_axes, parts), _by_leaf(keeps, parts)
 
     def gradient(
       *upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()
     ) -> tuple[list[tf.Tensor | None], list[tf.Tensor | None]]:
-      pairs = [
-        (y, tf.split(dy, sizes, axis=axis)[hosts.index])
-        for y, dy, axis in zip(own_outputs, upstream, leaf_axes)
-        if y.dtype.is_floating
-      ]
+      known = [i for i, y in enumerate(own_outputs) if y.dtype.is_floating]
+      outer = shares.own(*([of[i] for i in known] for of in (upstream, leaf_axes, stays)))
       found = tape.gradient(
-        [y for y, _ in pairs], [*floats, *variables], output_gradients=[dy for _, dy in pairs]
+        [own_outputs[i] for i in known], [*floats, *variables], output_gradients=outer
       )
       of_floats = iter(found[: len(floats)])
       of_own = [next(of_floats) if x.dtype.is_floating else None for x in own]
-      wanted = [i for i, dx in enumerate(of_own) if dx is not None and is_variable[i]]
-      of_arguments: list[tf.Tensor | None] = [None] * len(flat)
-      if wanted:
-        whole = _joined_shares(
-          hosts, [of_own[i] for i in wanted], [argument_axes[i] for i in wanted], sizes
-        )
-        for i, dx in zip(wanted, whole):
-          of_arguments[i] = dx
+      wanted = [dx if depends else None for dx, depends in zip(of_own, is_variable)]
+      of_arguments = shares.joined(wanted, argument_axes, stayed)
       of_variables = [
-        None if dv is None else tf.convert_to_tensor(dv) * hosts.number
+        None if dv is None else tf.convert_to_tensor(dv) * group.number
         for dv in found[len(floats) :]
       ]
       return of_arguments, of_variables
 
-    return outputs, gradient
+    return shares.joined(own_outputs, leaf_axes, stays), gradient
 
   outputs = run(*flat_arguments)  # before `structure` is read
   return tree.unflatten_as(structure, outputs)
 
 
-def _leaf_axes(result: Any, result_axes: Any) -> list[int]:
-  """Returns the batch axis of each leaf of the result."""
-  if isinstance(result_axes, int):
-    return [result_axes] * len(tree.flatten(result))
-  return [axis for part, axis in zip(result, result_axes) for _ in tree.flatten(part)]
+def _that_stayed(hosts: _Hosts, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[bool]:
+  """Returns which leaves hold this host's rows only.
+
+  Raises ValueError if a leaf has neither those nor all rows, where arrays stay on their host.
+  """
+  local_rows = hosts.local_rows
+  if local_rows is None:
+    return [False] * len(leaves)
+  all_rows = local_rows * hosts.group.number
+  sizes = [x.shape[axis] for x, axis in zip(leaves, axes)]
+  for size in sizes:
+    if size not in (local_rows, all_rows):
+      raise ValueError(
+        f'a network got {size} rows, but a learner host has {local_rows}, and the whole batch '
+        f'{all_rows}: an agent that selects rows of the batch must leave keeps_observations False'
+      )
+  return [size == local_rows for size in sizes]
 
 
-def _joined_shares(
-  hosts: collectives.Group, own: Sequence[tf.Tensor], axes: Sequence[int], sizes: Sequence[int]
-) -> list[tf.Tensor]:
-  """Concatenates the shares of the hosts, whose sizes may differ by one row."""
-  greatest = max(sizes)
-  padded = [_padded(x, axis, greatest - sizes[hosts.index]) for x, axis in zip(own, axes)]
-  joined = hosts.joined(padded, axes)
-  if min(sizes) == greatest:
-    return joined
-  kept = [i * greatest + row for i, size in enumerate(sizes) for row in range(size)]
-  return [tf.gather(x, kept, axis=axis) for x, axis in zip(joined, axes)]
+def _by_leaf(of_parts: Sequence[Any], parts: Sequence[types.Nest]) -> list[Any]:
+  """Repeats the value of each part for each of its leaves."""
+  return [value for value, nest in zip(of_parts, parts) for _ in tree.flatten(nest)]
+
+
+class _Shares:
+  """The rows of a batch that each learner host computes; their numbers may differ by one."""
+
+  def __init__(self, group: collectives.Group, sizes: Sequence[int]):
+    """sizes: rows of each host. Raises ValueError if there are fewer rows than hosts."""
+    if len(sizes) < group.number:
+      raise ValueError(f'{sum(sizes)} rows cannot be dealt out over {group.number} learner hosts')
+    self._group = group
+    self._sizes = sizes
+
+  def own(
+    self, leaves: Sequence[tf.Tensor], axes: Sequence[int], are_own: Sequence[bool]
+  ) -> list[tf.Tensor]:
+    """Returns this host's rows of leaves. are_own: leaves that hold no others."""
+    return [
+      x if is_own else tf.split(x, self._sizes, axis=axis)[self._group.index]
+      for x, axis, is_own in zip(leaves, axes, are_own)
+    ]
+
+  def joined(
+    self, own: Sequence[tf.Tensor | None], axes: Sequence[int], stay: Sequence[bool]
+  ) -> list[tf.Tensor | None]:
+    """Concatenates the hosts' rows of leaves. stay: leaves that are returned as they are."""
+    found = list(own)
+    sent = [i for i, x in enumerate(own) if x is not None and not stay[i]]
+    if not sent:
+      return found
+    greatest = max(self._sizes)
+    missing = greatest - self._sizes[self._group.index]
+    padded = [_padded(own[i], axes[i], missing) for i in sent]
+    kept = [host * greatest + row for host, size in enumerate(self._sizes) for row in range(size)]
+    for i, x in zip(sent, self._group.joined(padded, [axes[i] for i in sent])):
+      found[i] = x if min(self._sizes) == greatest else tf.gather(x, kept, axis=axes[i])
+    return found
 
 
 def _padded(x: tf.Tensor, axis: int, number: int) -> tf.Tensor:

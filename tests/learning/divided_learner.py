@@ -27,7 +27,7 @@ from tests import built
 
 _NUM_UPDATES = 20
 _NUM_LONG_UPDATES = 4  # for PPO, whose update is dozens of gradient steps
-_BATCH_SIZE = 10  # of one of two hosts, two devices get 3 and 2 unrolls
+BATCH_SIZE = 10  # of one of two hosts, two devices get 3 and 2 unrolls
 _NUM_DEVICES = 2
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 _FIELDS = {
@@ -49,27 +49,27 @@ CASES = tuple(_FIELDS)
 ON_HOSTS = {'catch_lstm_vtrace': 1, 'cartpole_ppo': 1, 'catch_r2d2': 1, 'pendulum_sac': 2}
 
 
-def _make_config(name):
+def make_config(name):
   config = registry.load(name)
-  fields = {'unroll_length': 3, 'batch_size': _BATCH_SIZE, **_FIELDS[name]}
+  fields = {'unroll_length': 3, 'batch_size': BATCH_SIZE, **_FIELDS[name]}
   agent = dataclasses.replace(config.agent, **fields)
   network = dataclasses.replace(config.network, mlp_sizes=(16,), core_size=16)
   learner = dataclasses.replace(config.learner, xla=False)
   return dataclasses.replace(config, agent=agent, network=network, learner=learner)
 
 
-def _make_sample(config, acting, seed):
+def make_sample(config, acting, seed):
   """Returns a sample whose first unrolls have no episode end, and whose last ones have many."""
   rng = np.random.default_rng(seed)
   unroll = acting.example_unroll()
-  shape = (*unroll.inputs.step_type.shape, _BATCH_SIZE)
-  columns = lambda x: np.repeat(x[:, None], _BATCH_SIZE, axis=1)
+  shape = (*unroll.inputs.step_type.shape, BATCH_SIZE)
+  columns = lambda x: np.repeat(x[:, None], BATCH_SIZE, axis=1)
   inputs, outputs = tree.map_structure(columns, (unroll.inputs, unroll.outputs))
   normal = lambda x: rng.normal(size=x.shape).astype(x.dtype)
   step_type = np.full(shape, types.MID, np.uint8)
   for t in range(1, shape[0]):
     was_last = step_type[t - 1] == types.LAST
-    ends = rng.random(_BATCH_SIZE) < np.arange(_BATCH_SIZE) / 12
+    ends = rng.random(BATCH_SIZE) < np.arange(BATCH_SIZE) / 12
     step_type[t] = np.where(was_last, types.FIRST, np.where(ends, types.LAST, types.MID))
   action = outputs.action
   if np.issubdtype(action.dtype, np.integer):
@@ -83,19 +83,19 @@ def _make_sample(config, acting, seed):
     observation=tree.map_structure(lambda x: 3 * normal(x) + 1, inputs.observation),
   )
   state = tree.map_structure(
-    lambda x: normal(np.repeat(x[None], _BATCH_SIZE, axis=0)), unroll.initial_state
+    lambda x: normal(np.repeat(x[None], BATCH_SIZE, axis=0)), unroll.initial_state
   )
-  probabilities = rng.uniform(0.01, 0.2, _BATCH_SIZE)
+  probabilities = rng.uniform(0.01, 0.2, BATCH_SIZE)
   return types.Sample(
     types.Unroll(state, inputs, outputs._replace(action=action), columns(unroll.policy_version)),
-    np.arange(_BATCH_SIZE, dtype=np.uint64),
+    np.arange(BATCH_SIZE, dtype=np.uint64),
     probabilities,
   )
 
 
-def _part(sample, index, number):
+def part(sample, index, number):
   """Returns the unrolls of one host."""
-  size = _BATCH_SIZE // number
+  size = BATCH_SIZE // number
   own = slice(index * size, (index + 1) * size)
   unroll = sample.unroll
   state, rest = tree.map_structure(lambda x: x[own], (unroll.initial_state, sample[1:]))
@@ -105,15 +105,15 @@ def _part(sample, index, number):
 
 def _learn(name, num_devices=1, peers=peers_lib.ALONE):
   """Returns the state before and after training."""
-  config = _make_config(name)
+  config = make_config(name)
   training = tuple(f'cpu:{i}' for i in range(num_devices))
   acting = built.make_acting(config, devices_lib.Devices(training, ('cpu:0',)))
   learner = built.make_learner(config, acting, peers)
   before, updates = learner.save(), []
   for i in range(_NUM_LONG_UPDATES if name == 'cartpole_ppo' else _NUM_UPDATES):
-    sample = _make_sample(config, acting, i)
+    sample = make_sample(config, acting, i)
     if not peers.is_alone:
-      sample = _part(sample, peers.index, peers.group.number)
+      sample = part(sample, peers.index, peers.group.number)
     updates.append(learner.step(sample, agent_steps=i))
   found = learner.save()
   if updates[0].priorities is not None:

@@ -398,7 +398,7 @@ def test_a_host_alone_exchanges_nothing():
   assert peers_lib.ALONE.follow(never) is None
   assert peers_lib.ALONE.to_chief(never) == []
   sample, rows, gradients = object(), np.arange(4), [object()]
-  assert peers_lib.ALONE.gather(sample) is sample
+  assert peers_lib.ALONE.gather(sample, keeps_observations=True) is sample
   assert peers_lib.ALONE.own(rows) is rows
   assert peers_lib.ALONE.mean(gradients) is gradients
   assert peers_lib.ALONE.timed(never) is never

@@ -346,9 +346,27 @@ MUTATIONS = (
   record.Mutation(
     name='gradients_of_a_host_are_a_part',
     file='seed_acme/parallel/data_parallel.py',
-    old='tf.convert_to_tensor(dv) * hosts.number',
+    old='tf.convert_to_tensor(dv) * group.number',
     new='tf.convert_to_tensor(dv)',
     tests='tests/learning/divided_learner_test.py::test_two_hosts_learn_what_one_does',
     fault='the mean over learner hosts divides what each host has of the gradient',
+  ),
+  record.Mutation(
+    name='states_are_sent_to_all_hosts',
+    file='seed_acme/parallel/data_parallel.py',
+    old='keeps = [local_rows is not None and i == state_index',
+    new='keeps = [local_rows is None and i == state_index',
+    tests='tests/parallel/data_parallel_test.py::test_observations_and_states_stay_on_their_host',
+    fault='learner hosts send each other the frames of stacks after each call of a network',
+  ),
+  record.Mutation(
+    name='statistics_of_the_own_observations',
+    file='agents/on_policy/learner.py',
+    old='algorithm.passes is None and network.observations is None',
+    new='algorithm.passes is None',
+    tests=(
+      'tests/learning/exchanged_bytes_test.py::test_observations_are_sent_to_hosts_that_read_them'
+    ),
+    fault='each learner host has other statistics of observations',
   ),
 )

@@ -2,6 +2,7 @@ from dm_env import specs
 import numpy as np
 import pytest
 import tensorflow as tf
+import tree
 
 from seed_acme import config as config_lib
 from seed_acme import types
@@ -112,3 +113,74 @@ def test_a_network_says_the_same_on_several_devices(core):
 
   for one, other in zip(run(_DEVICES[:1]), run(_DEVICES)):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+class _Twins:
+  """Host 0 of two; the other has the same rows. Records the sizes of the arrays that are sent."""
+
+  index, number = 0, 2
+
+  def __init__(self):
+    self.sent = []
+
+  def joined(self, leaves, axes):
+    self.sent += [x.shape.as_list() for x in leaves]
+    return [tf.concat([x, x], axis=axis) for x, axis in zip(leaves, axes)]
+
+
+def _rows(num_rows, batch_size):
+  rng = np.random.default_rng(2)
+  shape = (num_rows, batch_size)
+  return types.AgentInput(
+    step_type=rng.integers(0, 3, shape).astype(np.uint8),
+    reward=np.zeros(shape, np.float32),
+    discount=np.ones(shape, np.float32),
+    previous_action=np.zeros(shape, np.int32),
+    observation=rng.integers(0, 255, (*shape, 4, 4, 1)).astype(np.uint8),
+  )
+
+
+def _twice(inputs, axis):
+  return tree.map_structure(lambda x: np.concatenate([x, x], axis=axis), inputs)
+
+
+@pytest.mark.parametrize('num_devices', [1, 2])
+def test_observations_and_states_stay_on_their_host(num_devices):
+  """Predictions, and gradients through a state that is passed on, are those of the whole batch."""
+  image = specs.BoundedArray((4, 4, 1), np.uint8, 0, 255)
+  spec = types.EnvironmentSpec(image, specs.DiscreteArray(3))
+  config = config_lib.NetworkConfig(
+    torso='mlp', mlp_sizes=(8,), core='lstm', core_size=4, frame_stack=3
+  )
+  network = build.make_actor_critic(config, spec, 3)
+  own, first, last = _rows(6, 3), lambda x: x[:-1], lambda x: x[-1]
+  whole = _twice(own, axis=1)
+  mixed = whole._replace(observation=own.observation)
+
+  def learn(inputs, batch_size, devices, *hosts):
+    def graph():
+      with tf.GradientTape() as tape:
+        state = network.initial_state(batch_size)
+        output, state = network.unroll(tree.map_structure(first, inputs), state)
+        bootstrap, state = network(tree.map_structure(last, inputs), state)
+        error = output.value - bootstrap.value + tf.reduce_sum(output.policy_params, axis=-1)
+        loss = tf.reduce_mean(tf.square(error))
+      return output, tape.gradient(loss, network.trainable_variables), state
+
+    with data_parallel.on_devices(devices, *hosts):
+      return tf.nest.map_structure(np.asarray, tf.function(graph, autograph=False)())
+
+  twins = _Twins()
+  output, gradients, state = learn(whole, 6, _DEVICES[:1])
+  found = learn(mixed, 3, _DEVICES[:num_devices], twins, 3)
+  for one, other in zip(tree.flatten((output, gradients)), tree.flatten(found[:2])):
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+  for one, other in zip(tree.flatten(state), tree.flatten(found[2])):
+    np.testing.assert_allclose(one[:3], other, rtol=1e-5, atol=1e-6)
+  assert twins.sent == [[5, 3, 3], [5, 3], [3, 3], [3]]  # policy and value, of two calls
+
+
+def test_an_argument_that_has_neither_all_rows_nor_the_hosts_own_is_refused():
+  with data_parallel.on_devices(_DEVICES[:1], _Twins(), 3):
+    with pytest.raises(ValueError, match='got 4 rows, but a learner host has 3, and .* batch 6'):
+      data_parallel.over_batch(lambda x, y: x + y, (0, 0), 0, tf.ones([6]), tf.ones([4]))

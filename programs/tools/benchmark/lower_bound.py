@@ -66,7 +66,8 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   Lists of pairs: `environment_call_s` (environments of a group, CPU-seconds to step them),
   `inference_call_s` (rows, CPU-seconds), `update_s` (unrolls, CPU-seconds), `exchange_bytes`
   (environments of a group, bytes of its request and reply). `unroll_bytes`: size of one unroll,
-  with its state. `weights_bytes`: size of the variables that acting reads.
+  with its state. `shared_unroll_bytes`: what a learner host sends another of an unroll that it has
+  drawn. `weights_bytes`: size of the variables that acting reads.
   """
   spec = door.environment_spec(config)
   acting = build.make_acting(config.agent, config.network, spec)
@@ -76,11 +77,7 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   with graph_function.serial_execution():
     inference = [(n, _inference(acting, n, _CURVE_MIN_S)) for n in rows]
     update = [(n, _update(config, spec, n)) for n in unrolls]
-  weights = (
-    build.make_learner(acting, config.seed, config.total_steps, config.learner.xla)
-    .variables()
-    .values
-  )
+  learner = build.make_learner(acting, config.seed, config.total_steps, config.learner.xla)
   return {
     'environment_call_s': [
       (n, _environment(config, acting, n, _CURVE_MIN_S)) for n in _spread(group)
@@ -89,7 +86,8 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
     'update_s': update,
     'exchange_bytes': [(n, _exchange_bytes(acting, n)) for n in _spread(group)],
     'unroll_bytes': _num_bytes(acting.example_unroll()),
-    'weights_bytes': _num_bytes(weights),
+    'shared_unroll_bytes': _shared_bytes(acting.example_unroll(), learner.keeps_observations),
+    'weights_bytes': _num_bytes(learner.variables().values),
   }
 
 
@@ -114,6 +112,13 @@ def _exchange_bytes(acting: build.Acting, size: int) -> int:
   codec = wire.GroupCodec(acting.spec, size)
   actions = _batch(acting.policy.example_row()[1].action, size)
   return codec.num_request_bytes + len(codec.encode_actions(actions))
+
+
+def _shared_bytes(unroll: types.Unroll, keeps_observations: bool) -> int:
+  """Returns the bytes of an unroll, and of one prediction for each of its rows, that a learner host
+  sends another, see `agent.Learning.keeps_observations`."""
+  kept = (unroll.inputs.observation, unroll.initial_state) if keeps_observations else ()
+  return _num_bytes(unroll) - _num_bytes(kept) + _num_bytes(unroll.outputs.prediction)
 
 
 def _batch(row: types.Nest, size: int) -> Any:

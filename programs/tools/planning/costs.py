@@ -67,6 +67,7 @@ class Costs:
   environment_call: CPU-seconds to step a group, by its environments. inference_call: seconds of a
     call on a learner's device, by rows; actor_inference_call: the same on an actor's core. update:
     seconds on a training device, by unrolls. exchange_bytes: request and reply of a group.
+  unroll_bytes: of one unroll, shared_unroll_bytes: what a learner host sends another of it.
   actor_message_s: CPU-seconds that a message costs an actor besides the above. row_s, message_s,
     call_s: the learner's cost of a row, a message and an inference call. steps_per_row: share of
     rows that are agent steps; the last rows of episodes are not. contention: wall seconds per
@@ -80,6 +81,7 @@ class Costs:
   update: Curve
   exchange_bytes: Curve
   unroll_bytes: float
+  shared_unroll_bytes: float
   weights_bytes: float
   actor_message_s: float = 0.0
   message_s: float = 0.0
@@ -133,6 +135,7 @@ def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
     update=_curve(calls['update_s']),
     exchange_bytes=_curve(calls['exchange_bytes']),
     unroll_bytes=_positive(calls['unroll_bytes']),
+    shared_unroll_bytes=_positive(calls['shared_unroll_bytes']),
     weights_bytes=_positive(calls['weights_bytes']),
     steps_per_row=_positive(statistics.median(record['steps_per_row'] for record in records)),
     replay_ratio=_positive(first['replay_ratio']),

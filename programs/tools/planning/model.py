@@ -189,10 +189,10 @@ class _Host:
     return self._updates(rate) * self._update_s() * self._stretch
 
   def _update_bytes(self, rate: float) -> float:
-    """Returns bytes per second that a host sends to others: in each update its share of the batch
-    to each of them, and gradients, of which a ring all-reduce moves nearly twice the weights."""
+    """Returns bytes per second that a host sends to others: in each update what they need of its
+    share of the batch, and gradients, of which a ring all-reduce moves nearly twice the weights."""
     costs, hosts = self._costs, self._scale.learners
-    samples = self._unrolls * costs.unroll_bytes
+    samples = self._unrolls * costs.shared_unroll_bytes
     gradients = 2 / hosts * costs.weights_bytes
     return (hosts - 1) * (samples + gradients) * self._updates(rate)
 

@@ -93,6 +93,8 @@ def test_a_plan_can_be_made_from_the_record(result):
   assert calls['exchange_bytes'][0][0] == 1
   # In Catch, each row has 50 numbers of observation as float32, and 26 other bytes.
   assert calls['unroll_bytes'] > 20 * 50 * 4 and calls['weights_bytes'] > 64 * 64 * 4
+  # Hosts send each other no observations, but predictions of 4 numbers for each row.
+  assert calls['shared_unroll_bytes'] == calls['unroll_bytes'] - 21 * (50 * 4 - 4 * 4)
   assert result['setting']['environments_per_actor'] == 32
   costs = planning_costs.fit([result])
   assert costs.row_s > 0 and costs.actor_message_s >= 0

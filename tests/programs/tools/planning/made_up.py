@@ -29,7 +29,17 @@ def flat(seconds):
 def make_costs(**changes):
   """Returns costs that are next to nothing except for `changes`."""
   tiny = flat(1e-9)
-  free = costs.Costs(SETTING, tiny, tiny, tiny, tiny, tiny, unroll_bytes=1.0, weights_bytes=1.0)
+  free = costs.Costs(
+    SETTING,
+    tiny,
+    tiny,
+    tiny,
+    tiny,
+    tiny,
+    unroll_bytes=1.0,
+    shared_unroll_bytes=1.0,
+    weights_bytes=1.0,
+  )
   return dataclasses.replace(free, **changes)
 
 
@@ -72,6 +82,7 @@ def make_record(groups=1, batch=16, message_s=0.0, call_s=0.0, row_s=0.0, **chan
       'update_s': [[32, 0.1]],
       'exchange_bytes': [[1, 100], [64, 6400]],
       'unroll_bytes': 2000,
+      'shared_unroll_bytes': 300,
       'weights_bytes': 5000,
     },
     **changes,
