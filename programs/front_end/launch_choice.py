@@ -26,6 +26,7 @@ from seed_acme.envs import closing
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.files import local
+from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.system import graphics
 from seed_acme.programs.system import leftovers
@@ -160,7 +161,8 @@ def _rows(config: config_lib.ExperimentConfig) -> int:
 
 
 def _shown(seconds: float) -> str:
-  return f'{1e6 * seconds:,.3g} µs' if seconds < 1e-3 else f'{1e3 * seconds:,.3g} ms'
+  amount, unit = (1e6 * seconds, 'µs') if seconds < 1e-3 else (1e3 * seconds, 'ms')
+  return f'{terminal.number(amount, 3)} {unit}'
 
 
 def _measured(config: config_lib.ExperimentConfig) -> Stepping:

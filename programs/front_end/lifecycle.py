@@ -19,6 +19,7 @@ from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.files import local
 from seed_acme.loggers import own
+from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import attempt as attempt_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
@@ -115,7 +116,7 @@ def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Ch
     )
   if config.max_wall_s and wall_s >= config.max_wall_s:
     raise RunFinished(
-      f'this run has had its {config.max_wall_s:g} seconds ({wall_s:.0f}): '
+      f'this run has had its {terminal.number(config.max_wall_s)} seconds ({wall_s:,.0f}): '
       'raise --config.max_wall_s to extend it',
       newest,
     )

@@ -15,6 +15,7 @@ import tree
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.loggers import terminal
 
 _SAVING_BYTES_PER_S = 20e6  # slower than any disk that checkpoints should be on
 _SHARE_OF_MEMORY = 0.8  # the rest is for weights, activations and the actors
@@ -134,7 +135,7 @@ def available_memory() -> int:
 
 
 def _gigabytes(num_bytes: int) -> str:
-  return f'{num_bytes / 1e9:.3g} GB'
+  return f'{terminal.number(num_bytes / 1e9, 3)} GB'
 
 
 def _rounded(number: int) -> int:

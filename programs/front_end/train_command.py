@@ -134,7 +134,7 @@ def _print_summary(
   if best is not None and best['updates'] != summary['saved_updates']:
     print(
       f'Best: the checkpoint of update {best["updates"]:,}, with an evaluation return of '
-      f'{best["evaluation_return"]:.4g}; --checkpoint=best plays that one'
+      f'{terminal.number(best["evaluation_return"])}; --checkpoint=best plays that one'
     )
   if summary['status'] == lifecycle.FINISHED:
     print(f'Extend: {train} {extension(config, summary)}')

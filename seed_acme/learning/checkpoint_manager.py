@@ -98,7 +98,7 @@ class CheckpointManager:
       reason = str(error)
     self._run.add_notice(
       f'the best checkpoint, of update {best.updates} with an evaluation return of '
-      f'{best.evaluation_return:.4g}, is lost ({reason}): the best of those that follow is kept'
+      f'{best.evaluation_return:,.2f}, is lost ({reason}): the best of those that follow is kept'
     )
 
   def save_start(self) -> None:

@@ -184,7 +184,7 @@ def test_a_best_checkpoint_that_is_lost_is_told_and_another_takes_its_place(
   run = _run(tmp_path, clock)
   run.loop.restore()
   notice = run.folder.notices.read_text()
-  assert 'the best checkpoint, of update 2 with an evaluation return of 7, is lost' in notice
+  assert 'the best checkpoint, of update 2 with an evaluation return of 7.00, is lost' in notice
   assert reason in notice
   assert _best(run) is None
   _play(run, 100, 0.5)

@@ -83,8 +83,8 @@ def _score(score: dict[str, Any] | None) -> str:
     return 'no episode had ended'
   error, human = score['return_standard_error'], score['human_normalized_score']
   return (
-    f'{score["return_mean"]:.4g}'
-    f'{"" if error is None else f" ± {error:.2g}"}'
+    terminal.number(score['return_mean'])
+    + f'{"" if error is None else f" ± {terminal.number(error, 2)}"}'
     f'{"" if human is None else f", human-normalised {human:.3f}"}: mean return'
     f'{"" if error is None else " and its standard error"} of {score["episodes"]:,} '
     f'{_OF_SCORE[score["of"]]}'

@@ -14,6 +14,7 @@ import tyro
 from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.files import local
+from seed_acme.loggers import terminal
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.tools.reports import evaluate_command
@@ -122,5 +123,5 @@ def unpack(arguments: UnpackArguments) -> command_lib.Answer:
 def _describe(record: dict[str, Any]) -> str:
   score = record['score']
   return f'the checkpoint at {record["agent_steps"]:,} steps' + (
-    '' if score is None else f', return {score["return_mean"]:.4g}'
+    '' if score is None else f', return {terminal.number(score["return_mean"])}'
   )

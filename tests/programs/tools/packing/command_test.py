@@ -266,3 +266,10 @@ def test_neither_loads_tensorflow_where_nothing_is_played(run, tmp_path):
     'sys.exit(any(m in sys.modules for m in ("tensorflow", "reverb", "sonnet", "launchpad")))'
   )
   assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+def test_scores_of_thousands_are_written_out(tmp_path, pack):
+  rich = packed.make(tmp_path / 'rich', evaluation=[(9e3, 9e3, 9), (12e3, 12e3, 9)])
+  rich.metrics.unlink()
+  archive, _ = pack(rich)
+  assert '10,500 ± 1,500: mean return' in archive.read('README.md').decode()
