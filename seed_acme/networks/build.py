@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
-import functools
-import inspect
 import math
 from typing import Any
 
@@ -17,7 +15,6 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import core as core_lib
 from seed_acme import types
-from seed_acme.checks import dotted_path
 from seed_acme.envs import packed_planes
 from seed_acme.networks import auto_torso
 from seed_acme.networks import cores
@@ -26,6 +23,7 @@ from seed_acme.networks import heads
 from seed_acme.networks import image_torsos
 from seed_acme.networks import instructions
 from seed_acme.networks import lstm
+from seed_acme.networks import own
 from seed_acme.networks import precision
 from seed_acme.networks import requirements
 from seed_acme.networks import separate
@@ -191,7 +189,7 @@ def _make_network(
   """Makes the user's own network, or one of torso, core and these heads."""
   requirements.check(config, spec)
   if config.module:
-    return dotted_path.load_object(config.module, 'network.module')(spec, config)
+    return own.make_network(config, spec)
   network = torso_core_heads.TorsoCoreHeads(
     _make_torso(config, spec.observation),
     _CORES[config.core](config),
@@ -208,7 +206,7 @@ def _make_network(
 
 def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) -> torsos.Torso:
   if ':' in config.torso:
-    return _own_torso(config)
+    return own.make_torso(config)
   divisors = byte_scale.divisors(config.byte_scale, observation_spec)
   make = _TORSOS[requirements.resolved_torso(config.torso, observation_spec)]
   if config.frame_stack > 1:
@@ -261,25 +259,6 @@ def _auto_torso(
 def _num_packed_planes(observation_spec: types.Nest) -> int:
   leaves = tree.flatten(observation_spec)
   return packed_planes.num_planes(leaves[0]) if len(leaves) == 1 else 0
-
-
-def _own_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
-  make = dotted_path.load_object(config.torso, 'network.torso')
-  if not callable(make):
-    raise types.UserError(f'network.torso ({config.torso}) is no class, but {make!r:.60}')
-  # Sonnet's modules have a metaclass, whose signature would fit everything.
-  has_init = inspect.isclass(make) and make.__init__ is not object.__init__
-  function = functools.partial(make.__init__, None) if has_init else make
-  try:
-    inspect.signature(function).bind(**config.torso_settings)
-  except TypeError as error:
-    raise types.UserError(
-      f'network.torso_settings ({config.torso_settings}) do not fit {config.torso}'
-      f'{inspect.signature(function)}: {error}'
-    ) from error
-  except ValueError as error:  # it has no signature
-    raise types.UserError(f'network.torso ({config.torso}) cannot be called: {error}') from error
-  return make(**config.torso_settings)
 
 
 def _create_and_check(

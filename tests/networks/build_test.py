@@ -77,6 +77,12 @@ def two_of_a_name(spec, config):
   return TwoOfAName(types.num_discrete_actions(spec))
 
 
+def no_network(spec, config):
+  """Makes a torso in place of a network, as a user's mistake."""
+  del spec, config
+  return OwnTorso()
+
+
 def wrong_width(spec, config):
   """Makes a network with the wrong number of outputs, as a user's mistake."""
   del spec, config
@@ -112,7 +118,7 @@ def _own_module(monkeypatch):
   module = type(np)('own_module')
   for item in (
     *(OwnTorso, WithoutInit, WithNew, own_network, own_q_network, two_of_a_name),
-    *(wrong_width, wrong_q_width),
+    *(wrong_width, wrong_q_width, no_network),
   ):
     setattr(module, item.__name__, item)
   module.number = 7
@@ -251,6 +257,12 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
     (
       {'module': 'own_module:own_q_network'},
       'returned QOutput; this agent needs seed_acme.types.ActorCriticOutput(policy_params, value)',
+    ),
+    ({'module': 'own_module:number'}, 'network.module (own_module:number) is no function, but 7'),
+    ({'module': 'own_module:OwnTorso'}, 'cannot be called as factory(spec, network_config): too'),
+    (
+      {'module': 'own_module:no_network'},
+      'returned OwnTorso, which has no initial_state(): return',
     ),
     ({'module': 'own_module:two_of_a_name'}, "variables ['own/w:0'] share a name"),
   ],
