@@ -18,15 +18,19 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   """Returns the Launchpad program, for callers of `lp.launch`.
 
   Makes (or resumes) the run folder; None = `runs/<config>/<time>`. Raises `UserError` for a
-  configuration that cannot work.
+  configuration that cannot work, and for a run that `train` is training. Nothing locks the folder
+  while the program runs.
   """
   from seed_acme.programs.front_end import lifecycle
   from seed_acme.programs.graph import program_graph
+  from seed_acme.storage import run_directory
   from seed_acme.storage import saved_config
 
   folder = lifecycle.prepare(config, run_dir)
-  saved_config.save(config, folder.config)
-  processes.clear_failure(folder)
+  config = lifecycle.starting_from_a_fixed_run(config)
+  with run_directory.lock(folder):  # refuses a run that is under way
+    saved_config.save(config, folder.config)
+    processes.clear_failure(folder)
   return program_graph.make_program(config, folder)
 
 

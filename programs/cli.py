@@ -4,7 +4,6 @@ codes. Each command is defined in a file `commands.py` beside its code."""
 from __future__ import annotations
 
 from collections.abc import Callable
-import errno
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ import sys
 import seed_acme
 from seed_acme import types
 from seed_acme.checks import distribution
+from seed_acme.files import local
 from seed_acme.libraries import matplotlib_loading
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import given as given_lib
@@ -22,7 +22,6 @@ from seed_acme.programs.command_line import parsing
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.system import streams
-from seed_acme.programs.trial import door
 
 _MAX_ERROR_LINES = 4
 
@@ -79,11 +78,12 @@ def _call(command: command_lib.Command, line: line_lib.Line) -> int:
 def _exit_code(act: Callable[[], int]) -> int:
   """Runs one command and maps its exceptions to exit codes."""
   try:
-    return act()
+    with local.explained_length():
+      return act()
   except types.UserError as error:
     _show_error(error)
     return processes.USER_ERROR_EXIT
-  except (types.Failure, door.CannotStart) as error:
+  except types.Failure as error:
     _show_error(error)
     return processes.FAILURE_EXIT
   except KeyboardInterrupt:
@@ -91,20 +91,6 @@ def _exit_code(act: Callable[[], int]) -> int:
   except BrokenPipeError:  # as in `seed-acme list | head`
     sys.stderr.close()
     return 128 + signal.SIGPIPE
-  except OSError as error:
-    if error.errno != errno.ENAMETOOLONG:
-      raise
-    _show_error(types.UserError(_too_long(os.fspath(error.filename or ''))))
-    return processes.USER_ERROR_EXIT
-
-
-def _too_long(path: str | bytes) -> str:
-  """Returns the message for a path that is too long, which may come from any option."""
-  name = os.fsdecode(path)
-  return (
-    f'the path {name[:40]}... ({len(os.fsencode(name))} bytes) is too long: a file system allows '
-    'about 255 bytes for a name and 4,096 for a path; choose a shorter one'
-  )
 
 
 def _show_error(error: Exception) -> None:

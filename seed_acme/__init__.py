@@ -24,6 +24,7 @@ _grpc_variables.set_defaults()  # before anything loads gRPC
 # The module of each public name. It is imported on use only, because actors import this package and
 # nothing behind these names.
 _PUBLIC = {
+  'Failure': 'types',
   'TrainingFailed': 'types',
   'UserError': 'types',
   'evaluate': 'programs.tools.api',

@@ -271,5 +271,5 @@ class OtherNodeFailed(Failure):
   has_begun = True
 
 
-class TrainingFailed(Exception):
+class TrainingFailed(Failure):
   """A run ended with an error; the text is what the command line shows."""

@@ -42,7 +42,7 @@ def learning_of(
     finish=functools.partial(finish, algorithm, network),
     of_row=value_metrics.of_row,
     watches=(value_metrics.WATCH,) if algorithm.value_cost else (),
-    keeps_observations=algorithm.passes is None and network.observations is None,
+    keeps_observations=not (algorithm.passes or algorithm.by_transitions or network.observations),
   )
 
 

@@ -16,6 +16,15 @@ from seed_acme.learning import loop_settings
 from seed_acme.programs.building import shared_settings
 from seed_acme.storage import saved_config
 
+# Fields that may have another value on each learner host. The limits of the run may change when it
+# is resumed, but schedules and its end depend on them, and so does what is computed on the
+# precision.
+_MAY_DIFFER_BETWEEN_HOSTS = saved_config.MAY_CHANGE_ON_RESUME - {
+  'total_steps',
+  'max_wall_s',
+  'network.precision',
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class NodeSections(environments.Section):
@@ -159,5 +168,5 @@ def _loop_settings(
     checkpoint=config.checkpoint,
     initial_checkpoint=config.initial_checkpoint,
     is_filmed=bool(config.record_every),
-    common={k: str(v) for k, v in flat.items() if k not in saved_config.MAY_CHANGE_ON_RESUME},
+    common={k: str(v) for k, v in flat.items() if k not in _MAY_DIFFER_BETWEEN_HOSTS},
   )

@@ -44,7 +44,9 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
   """
   if not bucket.is_url(path):
     folder = run_directory.located(path) if path else None
-    if folder is not None and not folder.exists() and _is_latest(path):
+    with local.explained(path, 'read'):
+      is_absent = folder is not None and not folder.exists()
+    if is_absent and _is_latest(path):
       raise types.UserError(
         f'there is no run at {path}: see whether this is the right folder, or leave --run_dir out '
         'to start a new run'

@@ -12,6 +12,8 @@ from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.files import bucket as bucket_lib
+from seed_acme.files import local
 from seed_acme.loggers import csv_tail
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import bucket_folder
@@ -34,6 +36,25 @@ def train(
   on_log: OnLog | None,
 ) -> dict[str, Any]:
   """Implements `seed_acme.train`, which documents it."""
+  try:
+    with local.explained_length():
+      return _trained(config, run_dir, launch, max_restarts, progress, on_log)
+  except types.TrainingFailed:
+    raise
+  except types.Failure as error:  # such as a full disk before the run has begun
+    raise types.TrainingFailed(str(error)) from error
+
+
+def _trained(
+  config: config_lib.ExperimentConfig,
+  run_dir: str | None,
+  launch: str,
+  max_restarts: int,
+  progress: bool,
+  on_log: OnLog | None,
+) -> dict[str, Any]:
+  if bucket_lib.is_url(run_dir or ''):
+    processes.load_tensorflow(owns_process=False)  # which reads buckets
   launches.check(launch)
   bounds.at_least(0).check('max_restarts', max_restarts)
   config_validation.validate(config)  # first, because a layout takes numbers as they are

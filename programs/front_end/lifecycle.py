@@ -32,6 +32,7 @@ from seed_acme.programs.system import streams
 from seed_acme.programs.trial import door
 from seed_acme.programs.trial import specification
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -155,10 +156,12 @@ def run(
   supervision = supervision._replace(show=show)
   with run_directory.lock(run_dir):
     before = run_dir.config.read_text(encoding='utf-8') if run_dir.config.exists() else None
+    latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
+    latest_before = latest.resolve() if latest.is_symlink() else None
+    config = starting_from_a_fixed_run(config)
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
       if not run_directory.point_latest(run_dir):
-        latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
         show(f'Warning: {latest} is no link, so it does not point to this run')
     _warn_of_lost_steps(run_dir, show)
     num_bytes = _replay_bytes(config, run_dir)
@@ -176,8 +179,20 @@ def run(
       code, failure = _attempted(attempt, run_dir, supervision)
     outcome = _conclude(config, run_dir, attempt, code, failure, show)
     if not outcome.summary:
-      _put_back(run_dir, before)
+      _put_back(run_dir, before, latest_before)
     return outcome
+
+
+def starting_from_a_fixed_run(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
+  """Returns the configuration with the run that `runs/latest` is now as `initial_checkpoint`, if it
+  names the link, because the link will point to the new run when the learner reads it."""
+  name = config.initial_checkpoint
+  place, _ = checkpoint_choice.split(name)
+  latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST).absolute()
+  path = pathlib.Path(place).absolute()
+  if not name or not latest.is_symlink() or latest not in (path, *path.parents):
+    return config
+  return dataclasses.replace(config, initial_checkpoint=f'{path.resolve()}{name[len(place) :]}')
 
 
 def _warn_of_lost_steps(run: run_directory.RunDirectory, show: Callable[[str], None]) -> None:
@@ -189,11 +204,17 @@ def _warn_of_lost_steps(run: run_directory.RunDirectory, show: Callable[[str], N
     )
 
 
-def _put_back(run_dir: run_directory.RunDirectory, config: str | None) -> None:
+def _put_back(
+  run_dir: run_directory.RunDirectory, config: str | None, latest: pathlib.Path | None
+) -> None:
   """Undoes a start that began nothing, since the next may have another configuration.
 
-  config: the saved configuration before it; None = the run is new.
+  config: the saved configuration before it; None = the run is new. latest: where `runs/latest`
+  pointed to; None = nowhere.
   """
+  link = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
+  if latest is not None and link.is_symlink() and link.resolve() == run_dir.path.resolve():
+    run_directory.point_latest(run_directory.RunDirectory(latest))
   if config is None:
     run_dir.config.unlink(missing_ok=True)
     run_dir.specification.unlink(missing_ok=True)

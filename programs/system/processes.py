@@ -75,10 +75,10 @@ def set_tensorflow_defaults() -> None:
       os.environ.setdefault(name, value)
 
 
-def load_tensorflow() -> None:
-  """Sets the defaults and imports TensorFlow, as `tensorflow_loading` does."""
+def load_tensorflow(owns_process: bool = True) -> None:
+  """Sets the defaults and imports TensorFlow, as `tensorflow_loading.load` does."""
   set_tensorflow_defaults()
-  tensorflow_loading.load()
+  tensorflow_loading.load(owns_process)
 
 
 def end_with_parent() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from seed_acme.files import local
 from seed_acme.programs.system import processes
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ def load_policy(
     names.
   checkpoint: `newest`, `best` (by evaluation return), the number of its update, or its path.
 
-  Raises `UserError` if the checkpoint does not exist, with the names of those that do. See
-  `loaded_policy.LoadedPolicy` for the methods.
+  Raises `UserError` if the checkpoint does not exist, with the names of those that do, and
+  `Failure` if it is damaged. See `loaded_policy.LoadedPolicy` for the methods.
   """
-  processes.load_tensorflow()
+  processes.load_tensorflow(owns_process=False)
   from seed_acme.programs.tools.reports import evaluation
 
-  return evaluation.load_policy(run_dir, greedy, seed, trust, checkpoint)
+  with local.explained_length():
+    return evaluation.load_policy(run_dir, greedy, seed, trust, checkpoint)
 
 
 def evaluate(
@@ -48,14 +50,15 @@ def evaluate(
 
   video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = sample actions
     as in training.
-  run_dir, trust, checkpoint: as in `load_policy`.
+  run_dir, trust, checkpoint, errors: as in `load_policy`.
   """
-  processes.load_tensorflow()
+  processes.load_tensorflow(owns_process=False)
   from seed_acme.programs.tools.reports import evaluation
 
-  return evaluation.evaluate(
-    run_dir, num_episodes, seed, video, greedy=greedy, trust=trust, choice=checkpoint
-  )
+  with local.explained_length():
+    return evaluation.evaluate(
+      run_dir, num_episodes, seed, video, greedy=greedy, trust=trust, choice=checkpoint
+    )
 
 
 def export_policy(
@@ -71,9 +74,10 @@ def export_policy(
   greedy: False = sample actions from the policy, as in training.
   run_dir, trust, checkpoint: as in `load_policy`.
   Returns `path`, `run_dir`, `environment`, `checkpoint_updates`, `checkpoint_agent_steps` and
-  `greedy`. Raises `UserError`.
+  `greedy`. Raises `UserError`, and `Failure` for a damaged checkpoint or a full disk.
   """
-  processes.load_tensorflow()
+  processes.load_tensorflow(owns_process=False)
   from seed_acme.programs.tools.export import saved_model
 
-  return saved_model.export(run_dir, out, greedy, trust, checkpoint)
+  with local.explained_length():
+    return saved_model.export(run_dir, out, greedy, trust, checkpoint)

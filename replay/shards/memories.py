@@ -66,18 +66,19 @@ class Memories:
 
   def checkpoint(self) -> pathlib.Path:
     """See `core.ReplayMemory`. If one shard cannot save, the files of all are deleted."""
-    try:
-      parts = [memory.checkpoint() for memory in self.each]
-    except RuntimeError:
-      self._clear()
-      raise
-    if len(parts) == 1:
-      return parts[0]
     whole = self._in_progress / _WHOLE
     shutil.rmtree(whole, ignore_errors=True)
-    whole.mkdir()
-    for shard, folder in enumerate(parts):
-      folder.rename(part(whole, shard, len(parts)))
+    try:
+      parts = [memory.checkpoint() for memory in self.each]
+      if len(parts) == 1:
+        return parts[0]
+      whole.mkdir()
+      for shard, folder in enumerate(parts):
+        folder.rename(part(whole, shard, len(parts)))
+    except (RuntimeError, OSError) as error:
+      shutil.rmtree(whole, ignore_errors=True)
+      self._clear()
+      raise RuntimeError(str(error)) from error
     return whole
 
   def _clear(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Iterator
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -204,7 +205,8 @@ def _finite(value: Any) -> Any:
 def explained(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
   """Turns an error of the operating system into a message that contains the path."""
   try:
-    yield
+    with explained_length():
+      yield
   except OSError as error:
     if disk.is_full(error):
       raise types.Failure(
@@ -214,3 +216,19 @@ def explained(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
     if disk.is_of_the_machine(error):
       raise types.Failure(message) from error
     raise types.UserError(f'{message}; check the path and its permissions') from error
+
+
+@contextlib.contextmanager
+def explained_length() -> Iterator[None]:
+  """Turns the error about a path that is too long into a `types.UserError`; it may be any path that
+  the user has given."""
+  try:
+    yield
+  except OSError as error:
+    if error.errno != errno.ENAMETOOLONG:
+      raise
+    name = os.fsdecode(os.fspath(error.filename or ''))
+    raise types.UserError(
+      f'the path {name[:40]}... ({len(os.fsencode(name))} bytes) is too long: a file system allows '
+      'about 255 bytes for a name and 4,096 for a path; choose a shorter one'
+    ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 
 from seed_acme import core
 from seed_acme.inference import episodes as episodes_lib
@@ -117,6 +118,17 @@ class CheckpointManager:
       self._write(replay, counts)
 
   def _write(self, replay: pathlib.Path | None, counts: counting.Counts) -> None:
+    """Writes a checkpoint, without the memory if there is room for one of the two."""
+    try:
+      self._write_with(replay, counts)
+    except OSError as error:
+      if replay is None:
+        raise
+      shutil.rmtree(replay, ignore_errors=True)
+      self._write_with(None, counts)
+      self._tell_of_lost_memory(error)
+
+  def _write_with(self, replay: pathlib.Path | None, counts: counting.Counts) -> None:
     best = self._best.best if self._best is not None else None
     checkpoint_writer.save(
       self._run.checkpoints,
@@ -154,8 +166,11 @@ class CheckpointManager:
     try:
       return self._memory.checkpoint()
     except RuntimeError as error:
-      self._run.add_notice(
-        f'the replay memory was not saved ({error}); the weights are. If the disk is full make '
-        'room, or set checkpoint.replay=False'
-      )
+      self._tell_of_lost_memory(error)
       return None
+
+  def _tell_of_lost_memory(self, error: Exception) -> None:
+    self._run.add_notice(
+      f'the replay memory was not saved ({error}); the weights are. If the disk is full make '
+      'room, or set checkpoint.replay=False'
+    )

@@ -27,6 +27,9 @@ from seed_acme.storage import run_directory
 from seed_acme.tensors import graph_function
 from seed_acme.transport import fence as fence_lib
 
+# Limit for the first exchange, because hosts may be ready minutes apart: one has to make an
+# environment, to restore a memory or to compile kernels that another finds on its disk.
+_FIRST_MEETING_S = 600.0
 _SAVING_S = 1800.0  # time limit for a host that saves its memory, or for the chief's checkpoint
 _WHOLE = 'replay_of_all_hosts'  # folder of all memories, before it is part of the checkpoint
 
@@ -207,7 +210,8 @@ class LearnerHosts(Peers):
   def follow(self, own: Callable[[], Start]) -> Start | None:
     """See `Peers`."""
     start = own()
-    reports = self.group.reports([start.settings, start.counts, start.resumptions])
+    own_state = [start.settings, start.counts, start.resumptions]
+    reports = self.group.reports(own_state, _FIRST_MEETING_S)
     self._check_settings([settings for settings, _, _ in reports])
     arrays = dict(zip(start.arrays, self.group.of_chief(list(start.arrays.values()))))
     self._has_started = True
@@ -267,9 +271,15 @@ class LearnerHosts(Peers):
       for part in parts:
         shutil.rmtree(part, ignore_errors=True)
       return None
-    whole.mkdir()
-    for index, part in enumerate(parts):
-      part.rename(whole / checkpoint.part_of_host(index))
+    try:
+      whole.mkdir()
+      for index, part in enumerate(parts):
+        part.rename(whole / checkpoint.part_of_host(index))
+    except OSError as error:
+      run.add_notice(f'the replay memory was not saved ({error}); the weights are')
+      for left in (whole, *parts):
+        shutil.rmtree(left, ignore_errors=True)
+      return None
     return whole
 
   def wait_until_saved(self) -> None:

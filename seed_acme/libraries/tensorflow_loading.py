@@ -43,23 +43,25 @@ def variables() -> dict[str, str]:
   }
 
 
-def load() -> Any:
+def load(owns_process: bool = True) -> Any:
   """Imports TensorFlow, unless it is imported, and returns it.
 
   Optional packages that TensorFlow would import are hidden during the import; they take a quarter
-  of its CPU time. The garbage collector is off, because it would take a sixth and find nothing. It
-  never walks over the imported objects, a quarter of a million. The lines that TensorFlow prints on
-  every machine are not shown.
+  of its CPU time. The garbage collector is off, because it would take a sixth and find nothing. The
+  lines that TensorFlow prints on every machine are not shown.
+
+  owns_process: whether nobody else's code runs in this process. The garbage collector then never
+  walks over the imported objects, a quarter of a million, nor over any other that exists by now.
   """
   with _LOCK:
     if 'tensorflow' not in sys.modules:
       for name, value in variables().items():
         os.environ.setdefault(name, value)
-      _load()
+      _load(owns_process)
   return importlib.import_module('tensorflow')
 
 
-def _load() -> None:
+def _load(owns_process: bool) -> None:
   collects = gc.isenabled()
   gc.disable()
   hidden = [name for name in _OPTIONAL if name not in sys.modules]
@@ -71,7 +73,8 @@ def _load() -> None:
   finally:
     for name in hidden:
       del sys.modules[name]
-    gc.freeze()
+    if owns_process:
+      gc.freeze()
     if collects:
       gc.enable()
 

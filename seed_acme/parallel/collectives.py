@@ -146,9 +146,9 @@ class Group:
     """Makes operations inside the context fail if the other hosts do not call them in time.
 
     TensorFlow's own time-outs would occupy a thread for each operation until the time has passed.
-    timeout_s: None = the group's time-out.
+    timeout_s: None, or less than the group's time-out = that.
     """
-    self._limit_s = self._timeout_s if timeout_s is None else timeout_s
+    self._limit_s = max(self._timeout_s, timeout_s or 0.0)
     self._alarm.set(self._limit_s)
     try:
       yield

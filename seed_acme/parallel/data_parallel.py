@@ -206,8 +206,8 @@ def _over_hosts(
 
   Each host computes the gradient of its own rows. The gradient with respect to an argument that
   depends on variables is exchanged, unless the argument has this host's rows only. The gradient
-  with respect to the variables is multiplied by the number of hosts, because `Group.mean` will
-  average it over them.
+  with respect to the variables, and to such an argument, is multiplied by the number of hosts,
+  because `Group.mean` will average it over them.
   """
   group, local_rows = hosts
   flat_arguments = [tf.convert_to_tensor(x) for x in tree.flatten(tuple(arguments))]
@@ -241,6 +241,7 @@ def _over_hosts(
     ) -> tuple[list[tf.Tensor | None], list[tf.Tensor | None]]:
       known = [i for i, y in enumerate(own_outputs) if y.dtype.is_floating]
       outer = shares.own(*([of[i] for i in known] for of in (upstream, leaf_axes, stays)))
+      outer = [dy / group.number if stays[i] else dy for i, dy in zip(known, outer)]
       found = tape.gradient(
         [own_outputs[i] for i in known], [*floats, *variables], output_gradients=outer
       )
@@ -248,10 +249,9 @@ def _over_hosts(
       of_own = [next(of_floats) if x.dtype.is_floating else None for x in own]
       wanted = [dx if depends else None for dx, depends in zip(of_own, is_variable)]
       of_arguments = shares.joined(wanted, argument_axes, stayed)
-      of_variables = [
-        None if dv is None else tf.convert_to_tensor(dv) * group.number
-        for dv in found[len(floats) :]
-      ]
+      times = lambda dv: None if dv is None else tf.convert_to_tensor(dv) * group.number
+      of_arguments = [times(dx) if own else dx for dx, own in zip(of_arguments, stayed)]
+      of_variables = [times(dv) for dv in found[len(floats) :]]
       return of_arguments, of_variables
 
     return shares.joined(own_outputs, leaf_axes, stays), gradient

@@ -74,7 +74,8 @@ class GraphFunction:
     return self._unflatten_output(iter(self._call(arguments)))
 
   def numpy(self, *arguments: types.Nest) -> types.Nest:
-    """Calls the function and returns read-only numpy arrays that stay valid."""
+    """Calls the function and returns numpy arrays that stay valid. They may share their memory with
+    each other and with arguments, so a caller must not change them."""
     return self._unflatten_output(tensor.numpy() for tensor in self._call(arguments))
 
   def _call(self, arguments: tuple[types.Nest, ...]) -> list[Any]:

@@ -51,7 +51,7 @@ ON_HOSTS = {'catch_lstm_vtrace': 1, 'cartpole_ppo': 1, 'catch_r2d2': 1, 'pendulu
 
 def make_config(name):
   config = registry.load(name)
-  fields = {'unroll_length': 3, 'batch_size': BATCH_SIZE, **_FIELDS[name]}
+  fields = {'unroll_length': 3, 'batch_size': BATCH_SIZE, **_FIELDS.get(name, {})}
   agent = dataclasses.replace(config.agent, **fields)
   network = dataclasses.replace(config.network, mlp_sizes=(16,), core_size=16)
   learner = dataclasses.replace(config.learner, xla=False)

@@ -61,11 +61,13 @@ def test_observations_stay_on_their_host_if_only_networks_read_them(name):
   [
     ('catch_lstm_vtrace', {'observations': _AVERAGE}),
     ('catch_lstm_vtrace', {'num_epochs': 2}),
+    ('cartpole_vpg', {'minibatch_of': 'transitions'}),
     ('pendulum_sac', {}),
   ],
 )
 def test_observations_are_sent_to_hosts_that_read_them(name, fields):
-  """Statistics count all of them, minibatches mix them, and SAC selects some."""
+  """Statistics count all of them, minibatches mix them, transitions have one axis for time and
+  batch, and SAC selects some."""
   sent, kept = _sent(name, **fields)
   assert sent > kept
 

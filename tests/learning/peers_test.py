@@ -84,6 +84,23 @@ def test_a_memory_of_which_a_part_is_missing_is_dropped_with_a_notice(tmp_path, 
   assert says in notice and 'the weights are' in notice
 
 
+def test_memories_that_cannot_be_put_together_are_dropped_with_a_notice(
+  tmp_path, clock, monkeypatch
+):
+  other = tmp_path / 'of_the_other'
+  other.mkdir()
+
+  def fail(*_):
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(peers_lib.pathlib.Path, 'rename', fail)
+  run = _finished(tmp_path / 'run', clock, str(other))
+  assert checkpoint.replay_folder(checkpoint.newest(run.folder.checkpoints)) is None
+  [notice] = _notices(run).splitlines()
+  assert 'No space left' in notice and 'the weights are' in notice
+  assert not other.exists()
+
+
 class _Table:
   """A table on which the hosts of one process exchange values."""
 
@@ -340,6 +357,8 @@ def test_the_chief_may_take_longer_only_while_it_saves(tmp_path, clock):
   group = _RecordingGroup()
   run = loop_run.Run(tmp_path, clock, peers=peers_lib.LearnerHosts(group))
   run.loop.restore()
+  assert group.limits[0] == 600.0  # hosts may be ready minutes apart
+  group.limits.clear()
   group.chief_saves = True
   assert run.loop.may_train(has_sample=True, wants_stop=False)
   # The hosts have met again before they begin the update.

@@ -1,6 +1,8 @@
 """The checkpoints of the training loop, and how a run resumes from them."""
 
+import errno
 import functools
+import os
 import types as python_types
 
 import numpy as np
@@ -159,6 +161,26 @@ def test_a_disk_that_is_too_full_for_the_memory_keeps_the_last_one_and_says_so(t
   assert run.saved_updates() == [0, 1]
   assert _saved_memory(run) == {0: b'good'}
   assert 'No space left' in run.folder.notices.read_text()
+
+
+def test_a_disk_with_room_for_the_memory_or_the_weights_gets_the_weights(
+  tmp_path, clock, monkeypatch
+):
+  run = _with_memory(tmp_path, clock, content=b'good')
+  run.loop.train(1.0)
+  savez = np.savez
+
+  def full_beside_the_memory(*arguments, **arrays):
+    if any(run.folder.replay_in_progress.rglob('chunks*')):
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    savez(*arguments, **arrays)
+
+  monkeypatch.setattr(np, 'savez', full_beside_the_memory)
+  run.loop.save()
+  assert run.saved_updates() == [0, 1]
+  assert checkpoint.load_newest(run.folder.checkpoints).counts.updates == 1
+  assert 'No space left' in run.folder.notices.read_text()
+  assert not any(run.folder.replay_in_progress.rglob('chunks*'))
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_anew(tmp_path, clock):

@@ -67,3 +67,21 @@ def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optio
     [sys.executable, '-c', code], env=environment, capture_output=True, text=True, check=True
   )
   assert not run.stderr
+
+
+def test_the_objects_of_a_users_process_are_still_collected():
+  code = """if True:
+    import gc, weakref
+    from seed_acme.programs.system import processes
+    class Map:
+      pass
+    made = Map()
+    made.itself = made
+    lives = weakref.ref(made)
+    processes.load_tensorflow(owns_process=False)
+    assert gc.isenabled() and lives() is not None
+    del made
+    gc.collect()
+    assert lives() is None
+  """
+  subprocess.run([sys.executable, '-c', code], check=True)

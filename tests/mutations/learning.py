@@ -346,8 +346,8 @@ MUTATIONS = (
   record.Mutation(
     name='gradients_of_a_host_are_a_part',
     file='seed_acme/parallel/data_parallel.py',
-    old='tf.convert_to_tensor(dv) * group.number',
-    new='tf.convert_to_tensor(dv)',
+    old='else tf.convert_to_tensor(dv) * group.number',
+    new='else tf.convert_to_tensor(dv)',
     tests='tests/learning/divided_learner_test.py::test_two_hosts_learn_what_one_does',
     fault='the mean over learner hosts divides what each host has of the gradient',
   ),
@@ -362,8 +362,8 @@ MUTATIONS = (
   record.Mutation(
     name='statistics_of_the_own_observations',
     file='agents/on_policy/learner.py',
-    old='algorithm.passes is None and network.observations is None',
-    new='algorithm.passes is None',
+    old='algorithm.by_transitions or network.observations)',
+    new='algorithm.by_transitions)',
     tests=(
       'tests/learning/exchanged_bytes_test.py::test_observations_are_sent_to_hosts_that_read_them'
     ),

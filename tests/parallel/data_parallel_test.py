@@ -180,6 +180,27 @@ def test_observations_and_states_stay_on_their_host(num_devices):
   assert twins.sent == [[5, 3, 3], [5, 3], [3, 3], [3]]  # policy and value, of two calls
 
 
+@pytest.mark.parametrize('has_all_rows', [True, False])
+def test_a_learnt_state_gets_the_whole_gradient(has_all_rows):
+  """It may be made for all rows or, like a state of the sample, for those of the host."""
+  initial, w = tf.Variable([0.5, -1.0]), tf.Variable(2.0)
+  x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+  step = lambda x, state: (x * w + state, state * state)
+
+  def learn(inputs, num_rows, *hosts):
+    with data_parallel.on_devices(_DEVICES[:1], *hosts), tf.GradientTape() as tape:
+      state = tf.repeat(initial[tf.newaxis], num_rows, axis=0)
+      for _ in range(2):
+        output, state = data_parallel.over_batch(step, (0, 0), (0, 0), inputs, state, state_index=1)
+      loss = tf.reduce_mean(tf.square(output))
+    return tape.gradient(loss, [initial, w])
+
+  expected = learn(tf.concat([x, x], axis=0), 6)
+  found = learn(x, 6 if has_all_rows else 3, _Twins(), 3)
+  for one, other in zip(expected, found):
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
 def test_an_argument_that_has_neither_all_rows_nor_the_hosts_own_is_refused():
   with data_parallel.on_devices(_DEVICES[:1], _Twins(), 3):
     with pytest.raises(ValueError, match='got 4 rows, but a learner host has 3, and .* batch 6'):

@@ -60,7 +60,7 @@ class LoadedPolicy:
   def __call__(
     self, observation: types.Nest, reward: Any = 0.0, discount: Any = 1.0, is_first: Any = False
   ) -> types.Nest:
-    """Returns the action, `[B, ...]` for a batch of B.
+    """Returns the action, `[B, ...]` for a batch of B, which the caller may change.
 
     observation: as in the environment's specification; `[B, ...]` for a batch.
     reward, discount: results of the previous action, for networks that take them as input; `[B]`,
@@ -85,9 +85,9 @@ class LoadedPolicy:
     )
     self._previous_action = output.action
     self._begins = np.zeros(len(begins), bool)
-    if self._batch_size is not None:
-      return output.action
-    return tree.map_structure(lambda action: action[0], output.action)
+    # A copy, because the action is an input of the next call.
+    own = tree.map_structure(np.array, output.action)
+    return own if self._batch_size is not None else tree.map_structure(lambda x: x[0], own)
 
   def _rows(self, name: str, value: Any, dtype: Any) -> np.ndarray:
     """Returns `[B]` from a scalar for all rows, or from a value for each."""
@@ -99,7 +99,9 @@ class LoadedPolicy:
       raise types.UserError(
         f'{name} has shape {given.shape} and type {given.dtype}; this policy takes a number{wanted}'
       )
-    return np.broadcast_to(given.astype(dtype), (rows,))
+    cast = _cast(given, dtype)
+    _check_finite(name, given, cast)
+    return np.broadcast_to(cast, (rows,))
 
   def _checked(self, observation: types.Nest) -> types.Nest:
     """Returns the observation as arrays `[B, ...]` of the specification's types."""
@@ -123,13 +125,13 @@ class LoadedPolicy:
     if given.shape != wanted:
       about = self._about_batches(spec, given.shape)
       raise types.UserError(f'{name} has shape {given.shape}; {takes}{about}')
-    with np.errstate(invalid='ignore'):
-      cast = given.astype(spec.dtype)
+    cast = _cast(given, spec.dtype)
     if not _is_kept(given, cast):
       raise types.UserError(
         f'{name} is of type {given.dtype}, with values from {given.min()} to {given.max()}; '
         f'this policy takes {spec.dtype}, as its environment returned them in training'
       )
+    _check_finite(name, given, cast)
     _check_choices(name, spec, cast)
     return cast if self._batch_size is not None else cast[None]
 
@@ -177,10 +179,26 @@ def _check_choices(name: str, spec: dm_env.specs.Array, values: np.ndarray) -> N
     )
 
 
+def _cast(given: np.ndarray, dtype: Any) -> np.ndarray:
+  with np.errstate(invalid='ignore', over='ignore'):
+    return given.astype(dtype)
+
+
 def _is_kept(given: np.ndarray, cast: np.ndarray) -> bool:
   """Whether a cast keeps the values. Floats may lose digits; integers must stay exact."""
-  stays = given.dtype.kind != 'f' and np.array_equal(cast, given)
-  return stays or np.can_cast(given.dtype, cast.dtype, 'same_kind')
+  return cast.dtype.kind == 'f' or given.dtype.kind != 'f' and np.array_equal(cast, given)
+
+
+def _check_finite(name: str, given: np.ndarray, cast: np.ndarray) -> None:
+  """Refuses NaN, infinity and what is too large for the type, as training does: an action that
+  follows from it means nothing."""
+  if cast.dtype.kind != 'f' or np.isfinite(cast).all():
+    return
+  place = tuple(np.argwhere(~np.isfinite(cast))[0].tolist())
+  raise types.UserError(
+    f'{name} is {time_steps.describe_number(given, place)}; this policy takes '
+    f'{time_steps.NUMBERS_WORDS} in {cast.dtype}'
+  )
 
 
 def _is_whole(value: Any) -> bool:

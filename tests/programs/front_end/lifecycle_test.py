@@ -1,6 +1,7 @@
 """How a run has ended, according to its processes and its checkpoints."""
 
 import dataclasses
+import pathlib
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint_writer
+from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -175,3 +177,57 @@ def test_a_folder_in_the_place_of_latest_is_told_of(tmp_path, monkeypatch):
     launches.Supervision(show=shown.append),
   )
   assert 'Warning: runs/latest is no link, so it does not point to this run' in shown
+
+
+def _made(name):
+  run = run_directory.create(pathlib.Path('runs', name))
+  counts = {'updates': 7, 'agent_steps': 1_700}
+  saved_config.save(registry.load('catch_vtrace'), run.config)
+  checkpoint_writer.save(run.checkpoints, 7, {}, {'counts': counts}, keep=1)
+  return run
+
+
+@pytest.mark.parametrize(
+  ('name', 'kept'),
+  [('runs/latest', ''), ('runs/latest@7', '@7'), ('runs/latest/checkpoints', '/checkpoints')],
+)
+def test_a_run_starts_from_the_run_that_was_the_latest(tmp_path, monkeypatch, name, kept):
+  monkeypatch.setattr(lifecycle.attempt_lib, 'Attempt', _Ended)
+  monkeypatch.chdir(tmp_path)
+  run_directory.point_latest(_made('first'))
+  config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint=name)
+  new = run_directory.new('catch')
+  lifecycle.run(config, new, lambda show: (), launches.Supervision())
+  assert pathlib.Path('runs/latest').resolve() == new.path.resolve()
+  saved = saved_config.load(new.config).initial_checkpoint
+  assert saved == f'{tmp_path / "runs" / "first"}{kept}'
+  assert opening.load_checkpoint(saved).counts.updates == 7
+
+
+@pytest.mark.parametrize('name', ['', 'runs/first', 'gs://bucket/runs/latest'])
+def test_any_other_start_is_kept_as_it_is_named(tmp_path, monkeypatch, name):
+  monkeypatch.chdir(tmp_path)
+  run_directory.point_latest(_made('first'))
+  config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint=name)
+  assert lifecycle.starting_from_a_fixed_run(config) == config
+
+
+def test_a_start_that_began_nothing_leaves_the_latest_run(tmp_path, monkeypatch):
+  class Refused(_Ended):
+    def __init__(self, *_):
+      super().__init__()
+      self.has_begun = False
+      self.run = lambda: processes.USER_ERROR_EXIT
+
+  monkeypatch.setattr(lifecycle.attempt_lib, 'Attempt', Refused)
+  monkeypatch.chdir(tmp_path)
+  first = _made('first')
+  run_directory.point_latest(first)
+  outcome = lifecycle.run(
+    registry.load('catch_vtrace'),
+    run_directory.new('catch'),
+    lambda show: (),
+    launches.Supervision(),
+  )
+  assert outcome.exit_code == processes.USER_ERROR_EXIT and not outcome.summary
+  assert pathlib.Path('runs/latest').resolve() == first.path.resolve()

@@ -120,3 +120,20 @@ def test_on_its_own_host_a_node_sees_to_the_others_itself(sections, capsys, make
     life.check_stop()
   life.stop.set()
   life.check_stop()
+
+
+@pytest.mark.parametrize(
+  ('changes', 'has_to_agree'),
+  [
+    ({'total_steps': 7}, True),
+    ({'max_wall_s': 7.0}, True),
+    ({'seed': 7}, True),
+    ({'checkpoint': config_lib.CheckpointConfig(keep=7)}, False),
+  ],
+)
+def test_learner_hosts_agree_on_the_end_of_the_run_and_on_what_is_learnt(changes, has_to_agree):
+  """Learning rates are computed on each host, from its own number of steps."""
+  config = registry.load('catch_vtrace')
+  other = dataclasses.replace(config, **changes)
+  [one], [two] = (sections_lib.split(each).learners for each in (config, other))
+  assert (one.loop.common != two.loop.common) == has_to_agree

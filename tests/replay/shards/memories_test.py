@@ -167,3 +167,15 @@ def test_a_shard_that_cannot_save_leaves_nothing_of_any(start, tmp_path, monkeyp
   assert not [path for path in (tmp_path / 'now').rglob('*') if path.is_file()]
   monkeypatch.undo()
   assert len(list(memories.checkpoint().iterdir())) == 2  # once there is room again
+
+
+def test_parts_that_cannot_be_put_together_are_no_memory(start, tmp_path, monkeypatch):
+  _, memories = start([3, 5])
+
+  def fail(*_):
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(memories_lib.pathlib.Path, 'rename', fail)
+  with pytest.raises(RuntimeError, match='No space left'):
+    memories.checkpoint()
+  assert not [path for path in (tmp_path / 'now').rglob('*') if path.is_file()]

@@ -175,9 +175,12 @@ def test_an_observation_of_another_shape_is_refused_in_words(
   assert policy([0] * 50 if batch_size is None else [[0] * 50] * 8) is not None
 
 
-def _policy_of(observation_spec):
+_THREE = dm_env.specs.DiscreteArray(3)
+
+
+def _policy_of(observation_spec, action_spec=_THREE):
   """Returns a policy with these observations, and the inputs that reach its network."""
-  spec = types.EnvironmentSpec(observation_spec, action=dm_env.specs.DiscreteArray(3))
+  spec = types.EnvironmentSpec(observation_spec, action_spec)
   seen = []
 
   class Policy:
@@ -195,7 +198,7 @@ def _policy_of(observation_spec):
 
     def __call__(self, inputs, state, exploration):
       seen.append(inputs)
-      action = np.zeros(len(inputs.reward), np.int32)
+      action = np.zeros((len(inputs.reward), *action_spec.shape), action_spec.dtype)
       return python_types.SimpleNamespace(action=action), state
 
   acting = python_types.SimpleNamespace(spec=spec, policy=Policy())
@@ -241,6 +244,25 @@ def test_numbers_that_fit_are_taken_as_the_declared_type(with_camera):
         r"the observation is \{'camera': \(2, 2, 1\) int64\}; this policy takes "
         r"\{'camera': \(2, 2, 1\) uint8, 'speed': \(3,\) float32\}"
       ),
+    ),
+    *(
+      ({'observation': {'camera': camera, 'speed': _SPEED}}, said)
+      for camera, said in (
+        (_CAMERA.astype(np.uint16) * 40, r'is of type uint16, with values from 280 .* takes uint8'),
+        (_CAMERA.astype(np.int8) - 8, r'is of type int8, with values from -1 .* takes uint8'),
+      )
+    ),
+    (
+      {'observation': {'camera': _CAMERA, 'speed': [0, 1e300, 0]}},
+      r"observation\['speed'\] is 1e\+300 at \[1\]; this policy takes finite numbers in float32",
+    ),
+    (
+      {'observation': {'camera': _CAMERA, 'speed': [0, 0, np.nan]}},
+      r"observation\['speed'\] is nan at \[2\]; this policy takes finite numbers in float32",
+    ),
+    *(
+      ({'observation': {'camera': _CAMERA, 'speed': _SPEED}, name: np.nan}, f'{name} is nan; this')
+      for name in ('reward', 'discount')
     ),
     ({'observation': _CAMERA}, r'the observation is \(2, 2, 1\) int64; this policy takes \{'),
     (
@@ -307,3 +329,15 @@ def test_a_choice_outside_its_range_is_refused(spec, batch_size, right, wrong, s
   assert not seen
   policy(right)
   assert len(seen) == 1
+
+
+@pytest.mark.parametrize('batch_size', [None, 4])
+def test_an_action_that_the_caller_changes_is_not_the_previous_one(batch_size):
+  array = dm_env.specs.Array((3,), np.float32)
+  policy, seen = _policy_of(array, dm_env.specs.BoundedArray((2,), np.float32, -1, 1))
+  policy.reset(batch_size)
+  observation = np.zeros((3,) if batch_size is None else (batch_size, 3))
+  action = policy(observation)
+  action += 50
+  policy(observation)
+  np.testing.assert_array_equal(seen[-1].previous_action, 0)
