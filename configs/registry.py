@@ -5,17 +5,21 @@ config.json of a run.
 from __future__ import annotations
 
 import importlib
+from importlib import abc
 import importlib.util
 import pathlib
 import pkgutil
 import sys
+import types as python_types
 
 from seed_acme import config as config_lib
 from seed_acme import configs
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.checks import field_types
 from seed_acme.checks import near_names
 from seed_acme.storage import saved_config
+from seed_acme.storage import trust
 
 
 def names() -> list[str]:
@@ -53,20 +57,61 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
   spec = importlib.util.spec_from_file_location(path.stem, path)
   assert spec is not None and spec.loader is not None
   module = importlib.util.module_from_spec(spec)
-  sys.modules.setdefault(path.stem, module)  # dataclasses look there for their own module
+  before = sys.modules.get(path.stem)
+  has_name = before is None or _is_of(before, path)
+  if has_name:
+    sys.modules[path.stem] = module  # dataclasses look there for their own module, and runs, too
   try:
-    spec.loader.exec_module(module)
+    experiment = _run(spec.loader, module)
+    if before is not None and not has_name:
+      _refuse_code_of(before, experiment, path)
+    # Here already, because a value of another type would confuse the command line.
+    field_types.check(experiment)
+  except BaseException as error:
+    if has_name:
+      sys.modules.pop(path.stem, None)
+      if before is not None:
+        sys.modules[path.stem] = before
+    if isinstance(error, types.UserError):
+      raise types.UserError(f'config file {path}: {error}') from error
+    raise
+  if has_name:
+    dotted_path.remember(path.stem)
+  return experiment
+
+
+def _run(loader: abc.Loader, module: python_types.ModuleType) -> config_lib.ExperimentConfig:
+  """Executes a user's file as the module, and returns its experiment."""
+  try:
+    loader.exec_module(module)
     experiment = module.experiment()
   except Exception as error:  # from the user's own code, reported in one line
     reason = ' '.join(str(error).split())
-    raise types.UserError(f'config file {path}: {type(error).__name__}: {reason}') from error
+    raise types.UserError(f'{type(error).__name__}: {reason}') from error
   if not isinstance(experiment, config_lib.ExperimentConfig):
     raise types.UserError(
-      f'config file {path}: experiment() returned '
-      f'{type(experiment).__name__}, not an ExperimentConfig'
+      f'experiment() returned {type(experiment).__name__}, not an ExperimentConfig'
     )
-  try:  # here already, because a value of another type would confuse the command line
-    field_types.check(experiment)
-  except types.UserError as error:
-    raise types.UserError(f'config file {path}: {error}') from error
   return experiment
+
+
+def _is_of(module: python_types.ModuleType, path: pathlib.Path) -> bool:
+  file = getattr(module, '__file__', None)
+  return file is not None and pathlib.Path(file).resolve() == path.resolve()
+
+
+def _refuse_code_of(
+  other: python_types.ModuleType, experiment: config_lib.ExperimentConfig, path: pathlib.Path
+) -> None:
+  """Raises `types.UserError` if the experiment names code of a module that is called like the file,
+  which would be that of another module."""
+  try:
+    code = trust.named_code(saved_config.to_json(experiment))
+  except types.UserError:  # about values that cannot be saved, which the types of fields explain
+    return
+  named = [found for _, found in code if found.partition(':')[0] == path.stem]
+  if named:
+    raise types.UserError(
+      f'{named[0]} would be looked for in another module {path.stem}, '
+      f'{getattr(other, "__file__", None) or "of Python itself"}: rename one of the two'
+    )

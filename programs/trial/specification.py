@@ -62,10 +62,20 @@ def check_resume(
   before = saved(run)
   if before is None:
     return spec
-  difference = spec_json.difference(spec_json.encode(before), spec_json.encode(spec))
+  refuse_another(
+    before, spec, 'Bring that one back to continue this run, or choose a new --run_dir'
+  )
+  return before
+
+
+def refuse_another(before: types.EnvironmentSpec, now: types.EnvironmentSpec, fix: str) -> None:
+  """Raises `types.UserError` if the environments have changed since the run began.
+
+  before: the specification that the run's network was built for. fix: what to do.
+  """
+  difference = spec_json.difference(spec_json.encode(before), spec_json.encode(now))
   if difference:
     raise types.UserError(
       f'the environment is not the one that this run was started with (then -> now): {difference}. '
-      'Bring that one back to continue this run, or choose a new --run_dir'
+      f'{fix}'
     )
-  return before

@@ -18,6 +18,7 @@ import dm_env
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.checks import extras
 from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
@@ -223,7 +224,7 @@ def _registration(gym: Any, package: str, level: str) -> Any:
   module, _, registered = level.rpartition(':')
   try:
     if module:
-      importlib.import_module(module)
+      dotted_path.import_current(module)
     return gym.spec(registered)
   except (gym.error.Error, ImportError) as error:
     spelled = spelled_elsewhere(package, level)
@@ -272,7 +273,7 @@ def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
   try:
     if isinstance(entry_point, str):
       path, _, attribute = entry_point.partition(':')
-      entry_point = getattr(importlib.import_module(path), attribute)
+      entry_point = getattr(dotted_path.import_current(path), attribute)
   except (ImportError, gym.error.DependencyNotInstalled) as error:
     raise _missing_package(gym.__name__, spec.id, error) from error
   try:

@@ -7,7 +7,6 @@ so that reading needs no registry and a user's own configuration class works as 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.checks import field_types
 from seed_acme.files import local
 from seed_acme.storage import trust as trust_lib
@@ -276,12 +276,13 @@ def _resolve(name: Any, path: str) -> Any:
     raise types.UserError(f'{name!r}{where} is no type name of the form package.module:Class')
   module_name, class_name = name.split(':')
   try:
-    kind = getattr(importlib.import_module(module_name), class_name, None)
+    module = dotted_path.import_module(module_name, f'the configuration type {name}{where}')
   except ImportError as error:
     raise types.UserError(
       f'the configuration type {name}{where} cannot be imported: {error}; '
       'install its package or put it on PYTHONPATH'
     ) from error
+  kind = getattr(module, class_name, None)
   if not _is_record(kind):
     raise types.UserError(f'{name}{where} is no frozen dataclass, so no configuration type')
   return kind

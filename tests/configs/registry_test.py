@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import re
+import sys
 
 import pytest
 
@@ -114,6 +115,70 @@ def test_a_users_file_may_define_dataclasses_of_its_own(tmp_path):
     + _OWN.replace('seed=5', 'seed=Sizes().width')
   )
   assert registry.load(str(path)).seed == 7
+
+
+_OF_A_CLASS = """
+from __future__ import annotations
+from seed_acme import config
+from seed_acme.configs import catch_vtrace
+import dataclasses
+
+@dataclasses.dataclass(frozen=True)
+class Actors(config.ActorConfig):
+  {field}: float = 0.5
+
+def experiment():
+  return dataclasses.replace(catch_vtrace.experiment(), actor=Actors())
+"""
+
+
+@pytest.fixture(name='forgotten')
+def _forgotten():
+  """Returns the name of a module, which is forgotten after the test."""
+  yield 'my_actors'
+  sys.modules.pop('my_actors', None)
+
+
+def test_a_file_that_was_edited_is_found_as_it_is_now(tmp_path, forgotten):
+  path = tmp_path / f'{forgotten}.py'
+  for field in ('heat', 'temperature'):
+    path.write_text(_OF_A_CLASS.format(field=field))
+    experiment = registry.load(str(path))
+    assert saved_config.from_json(saved_config.to_json(experiment)) == experiment
+  assert getattr(experiment.actor, 'temperature', None) == 0.5
+
+
+def test_a_file_that_failed_leaves_what_was_there(tmp_path, forgotten, monkeypatch):
+  path = tmp_path / f'{forgotten}.py'
+  path.write_text('x = 1 / 0')
+  _error(path)
+  breakable = "import os\nassert 'BROKEN' not in os.environ\n"
+  path.write_text(_OF_A_CLASS.format(field='heat') + breakable)
+  experiment = registry.load(str(path))
+  monkeypatch.setenv('BROKEN', '')
+  assert 'AssertionError' in _error(path)
+  assert saved_config.from_json(saved_config.to_json(experiment)) == experiment
+
+
+def test_classes_of_a_file_that_has_the_name_of_another_module_are_refused(tmp_path, forgotten):
+  first, second = tmp_path / f'{forgotten}.py', tmp_path / 'other' / f'{forgotten}.py'
+  second.parent.mkdir()
+  for path in (first, second):
+    path.write_text(_OF_A_CLASS.format(field='heat'))
+  experiment = registry.load(str(first))
+  message = _error(second)
+  assert f'{second}: {forgotten}:Actors would' in message and f'{first}: rename' in message
+  assert saved_config.from_json(saved_config.to_json(experiment)) == experiment
+  second.write_text(_OWN)  # without code of its own the name does not matter
+  assert registry.load(str(second)).name == 'mine'
+  assert saved_config.from_json(saved_config.to_json(experiment)) == experiment
+
+
+def test_a_file_may_be_called_like_a_module_that_others_need(tmp_path):
+  path, queue = tmp_path / 'queue.py', importlib.import_module('queue')
+  path.write_text(f'from queue import Queue\n{_OWN}')
+  assert registry.load(str(path)).name == 'mine'
+  assert sys.modules['queue'] is queue
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,13 @@ def _of(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> float | N
 def _timesteps(
   loaded: Loaded, environment: core.VectorEnvironment, seed: int, greedy: bool
 ) -> Iterator[types.VectorTimeStep]:
-  """Yields the time steps of environments that are driven like evaluation or training ones."""
+  """Yields the time steps of environments that are driven like evaluation or training ones.
+
+  Raises `types.UserError` for environments that are not the ones the policy was trained in.
+  """
+  specification.refuse_another(
+    loaded.acting.spec, environment.spec, "Bring that one back to play this run's policy"
+  )
   size, agent = environment.num_environments, loaded.config.agent
   counters = counting.Counters()
   counters.restore(loaded.counts)  # exploration may depend on the run's progress

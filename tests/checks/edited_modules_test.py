@@ -1,0 +1,165 @@
+"""A user edits modules while a process lives, as in a notebook: the files of now are taken."""
+
+import itertools
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from seed_acme import types
+from seed_acme.checks import dotted_path
+from seed_acme.configs import registry as configurations
+from seed_acme.envs import registry
+from seed_acme.storage import saved_config
+from tests import scripted_environments
+from tests.envs import configs
+from tests.envs import gym_environments
+
+
+@pytest.fixture(name='write')
+def _write(tmp_path, monkeypatch):
+  """Returns a function that writes a user's module, at a later time than it wrote the last one."""
+  monkeypatch.syspath_prepend(tmp_path)
+  monkeypatch.setattr(dotted_path, '_read', {})  # other tests have read modules, too
+  assert scripted_environments.__name__ in sys.modules  # so it does not come with those below
+  times, written = itertools.count(1_000_000_000, 10), set()
+
+  def write(name, text):
+    path = tmp_path / f'{name}.py'
+    path.write_text(text)
+    os.utime(path, (next(times),) * 2)
+    written.add(name)
+
+  yield write
+  for name in written:
+    sys.modules.pop(name, None)
+
+
+def _value(path='of_user:value'):
+  return dotted_path.load_object(path, 'field')()
+
+
+def test_a_module_that_was_edited_is_imported_anew(write):
+  write('of_user', 'def value():\n  return number\n\nnumber = 1\n\ndef gone(): ...\n')
+  before = dotted_path.load_object('of_user:value', 'field')
+  assert dotted_path.load_object('of_user:value', 'field') is before
+  write('of_user', 'def value():\n  return number\n\nnumber = 2\n')
+  assert _value() == 2
+  assert before() == 1  # what is still in use stays as it is
+  with pytest.raises(types.UserError, match="has no 'gone'"):
+    _value('of_user:gone')
+
+
+def test_so_is_one_whose_own_imports_were_edited(write):
+  write('below_user', 'number = 1\n')
+  write('between_user', 'from below_user import number\n')
+  write('of_user', 'from between_user import number\n\ndef value():\n  return number\n')
+  write('also_of_user', 'import below_user\n\ndef value():\n  return below_user.number\n')
+  assert _value() == _value('also_of_user:value') == 1
+  write('below_user', 'number = 2\n')
+  assert _value('also_of_user:value') == _value() == 2
+
+
+def test_so_is_one_that_failed_because_of_them(write):
+  write('below_user', 'number = 0\n')
+  write(
+    'of_user', 'import below_user\n\nnumber = 6 // below_user.number\ndef value():\n  return 1\n'
+  )
+  with pytest.raises(types.UserError, match='ZeroDivisionError'):
+    _value()
+  write('below_user', 'number = 1\n')
+  assert _value() == 1
+
+
+def test_so_is_one_that_the_notebook_had_imported(write):
+  write('of_user', 'def value():\n  return 1\n')
+  __import__('of_user')
+  assert _value() == 1
+  write('of_user', 'def value():\n  return 2\n')
+  assert _value() == 2
+
+
+def test_modules_of_packages_stay(write):
+  names = ('seed_acme.checks.near_names', 'numpy', 'json', '__main__')
+  before = [dotted_path.import_module(name, 'field') for name in names]
+  write('of_user', 'def value():\n  return 1\n')
+  _value()
+  write('of_user', 'def value():\n  return 2\n')
+  assert _value() == 2
+  assert [sys.modules[name] for name in names] == before
+
+
+_FACTORY = """
+from tests import scripted_environments
+
+def make(seed{setting}):
+  return scripted_environments.ScriptedEnvironment(seed, (3,), last_discount={discount})
+"""
+
+
+def _last_discount(environment):
+  step = environment.reset()
+  while step.step_type[0] != types.LAST:
+    step = environment.step(np.zeros(1, np.int32))
+  return step.discount[0]
+
+
+def test_an_environment_and_its_settings_are_those_of_the_file_now(write):
+  write('of_user', _FACTORY.format(setting='', discount=0.0))
+  assert _last_discount(registry.make(configs.of('of_user:make'), 1, seed=0)) == 0
+  write('of_user', _FACTORY.format(setting=', wind=1.0', discount='wind'))
+  assert _last_discount(registry.make(configs.of('of_user:make', wind=0.5), 1, seed=0)) == 0.5
+
+
+_REGISTERED = """
+import {package}
+
+class Mine({package}.Env):
+  observation_space = {package}.spaces.Discrete({number})
+  action_space = {package}.spaces.Discrete(2)
+  {init}
+
+{package}.register('Mine-v0', entry_point='of_user:Mine')
+"""
+
+
+@pytest.mark.filterwarnings('ignore:.*Overriding environment Mine-v0')  # which is meant
+@pytest.mark.parametrize('package', ['gym', 'gymnasium'])
+def test_so_is_an_environment_that_is_registered(write, package):
+  gym = gym_environments.import_package(package)
+  for init, settings in (('', {}), ('def __init__(self, wind): pass', {'wind': 1})):
+    number = 2 + len(settings)
+    write('of_user', _REGISTERED.format(package=package, number=number, init=init))
+    made = registry.make(configs.of(f'{package}:of_user:Mine-v0', **settings), 1, seed=0)
+    assert made.spec.observation.num_values == number
+  del gym.envs.registry['Mine-v0']
+
+
+_CLASS = """
+import dataclasses
+from seed_acme import config
+from seed_acme.configs import catch_vtrace
+
+@dataclasses.dataclass(frozen=True)
+class Actors(config.ActorConfig):
+  {field}: int = 1
+
+def experiment():
+  return dataclasses.replace(catch_vtrace.experiment(), actor=Actors())
+"""
+
+
+@pytest.mark.parametrize('is_loaded_before', [False, True])
+def test_a_class_of_a_saved_configuration_is_that_of_the_file_now(
+  write, tmp_path, is_loaded_before
+):
+  write('of_user', _CLASS.format(field='heat'))
+  record = {'type': 'of_user:Actors'}
+  fields = saved_config.to_json(configurations.load('catch_vtrace').actor)
+  if is_loaded_before:
+    configurations.load(str(tmp_path / 'of_user.py'))
+  else:
+    saved_config.from_json({**fields, **record, 'heat': 1})
+  write('of_user', _CLASS.format(field='temperature'))
+  assert saved_config.from_json({**fields, **record, 'temperature': 2}).temperature == 2
