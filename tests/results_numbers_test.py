@@ -25,7 +25,7 @@ _ROWS = {
   ('V-trace, published IMPALA (`atari_impala_small`)', 'Pong, 6 actions'): 'pong_impala',
   ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
   ('V-trace, Nature CNN', 'Space Invaders, 6 actions'): 'space_invaders_vtrace',
-  ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
+  ('R2D2, LSTM', 'Pong, 6 actions'): ('pong_r2d2', 'pong_r2d2_seed2'),
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
   ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
   ('PPO (`mujoco_ppo`)', 'HalfCheetah-v4'): 'mujoco_ppo_halfcheetah',
@@ -50,6 +50,7 @@ _README_ROWS = {
   ('V-trace, one pass (`atari_impala_small`)', 'Pong, 5 million steps'): ('pong_impala',),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
     'pong_r2d2',
+    'pong_r2d2_seed2',
     'boxing_r2d2',
   ),
   ('PPO', 'Pong, 2 million steps'): ('pong_ppo',),
@@ -67,9 +68,14 @@ def _summaries(folders):
 
 
 def _return(summary):
-  """Returns the return that is quoted first: of evaluation, if the run evaluates."""
+  """Returns the return that is quoted first: of evaluation, if the run evaluates.
+
+  In one process the evaluation environments play so few episodes that the last 100 are those of the
+  whole run.
+  """
   evaluated = summary['evaluation_return']
-  return summary['episode_return_last_100'] if evaluated is None else evaluated
+  is_of_one_process = set(summary['cpu_s']) == {'launcher'}
+  return summary['episode_return_last_100'] if evaluated is None or is_of_one_process else evaluated
 
 
 def _rows(text):

@@ -20,10 +20,18 @@ LOST_S = 5  # after which `leave` takes its exception for lost
 
 
 def ending() -> tuple[signal.Signals, ...]:
-  """Returns the signals that this process handles: SIGHUP only if `nohup` has not disabled it."""
-  if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    return signal.SIGINT, signal.SIGTERM
-  return signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+  """Returns the signals that this process handles: SIGHUP only if `nohup` has not disabled it, and
+  none whose handler is not Python's."""
+  numbers = [signal.SIGINT, signal.SIGTERM]
+  if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+    numbers.append(signal.SIGHUP)
+  return tuple(filter(_can_be_restored, numbers))
+
+
+def _can_be_restored(number: signal.Signals) -> bool:
+  """Whether Python can put the present handler back, unlike one that C code has installed, as in a
+  program in which Python is embedded."""
+  return signal.getsignal(number) is not None
 
 
 def answer(handler: Callable[[int], None], *but: signal.Signals) -> None:
@@ -61,8 +69,9 @@ def signals_to(handler: Callable[[int], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept(*numbers: signal.Signals) -> Iterator[None]:
-  """Restores the signals' current handlers after the context. Main thread only."""
-  before = {number: signal.getsignal(number) for number in numbers}
+  """Restores the signals' current handlers after the context, where that is possible. Main thread
+  only."""
+  before = {number: signal.getsignal(number) for number in filter(_can_be_restored, numbers)}
   try:
     yield
   finally:
@@ -72,9 +81,11 @@ def kept(*numbers: signal.Signals) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replaced(number: signal.Signals, handler: Callable[[], None]) -> Iterator[None]:
-  """Makes a signal call `handler` within the context. Main thread only."""
+  """Makes a signal call `handler` within the context, unless C code handles it. Main thread
+  only."""
   with kept(number):
-    signal.signal(number, lambda *_: handler())
+    if _can_be_restored(number):
+      signal.signal(number, lambda *_: handler())
     yield
 
 

@@ -18,6 +18,11 @@ from typing import Any, NamedTuple
 from seed_acme import types
 from seed_acme.checks import near_names
 
+# How to mend it if a module is not found.
+IMPORTABLE = (
+  'It must be importable where you start the program: install it, set PYTHONPATH, or start in its '
+  'folder'
+)
 _OF_OTHERS = ('site-packages', 'dist-packages')  # folders that pip installs into
 
 
@@ -35,6 +40,8 @@ _read: dict[str, _Read] = {}  # by the name of the module
 def import_module(name: str, where: str) -> python_types.ModuleType:
   """Imports a user's module. Raises ImportError, and `types.UserError` with the place of any other
   error in it. where: what names the module, for the message."""
+  if name == '__main__':
+    raise ImportError('each process of a run has another __main__: put the code into a module')
   try:
     return import_current(name)
   except ImportError:
@@ -116,8 +123,7 @@ def load_object(path: str, field: str) -> Any:
   except ImportError as error:
     # The user's module may also exist and import a missing one, so the error names what is missing.
     raise types.UserError(
-      f"{field} ('{path}') cannot be imported: {error}. It must be importable where you "
-      'start the program: install it or set PYTHONPATH'
+      f"{field} ('{path}') cannot be imported: {error}. {IMPORTABLE}"
     ) from error
   if not hasattr(module, name):
     known = [n for n in vars(module) if not n.startswith('_')]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 import inspect
 import types as python_types
 from typing import Any
@@ -18,6 +18,14 @@ from seed_acme.envs import action_scaling
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite
+
+# Parameters of a factory that are no settings.
+_SEED, _NUMBER = 'seed', 'num_environments'
+_POSITIONAL = (
+  inspect.Parameter.POSITIONAL_ONLY,
+  inspect.Parameter.POSITIONAL_OR_KEYWORD,
+  inspect.Parameter.VAR_POSITIONAL,
+)
 
 
 def find(environment_id: str) -> Callable[..., Any]:
@@ -41,16 +49,18 @@ def _module(environment_id: str, path: str) -> python_types.ModuleType:
     return dotted_path.import_module(path, f'environment {environment_id!r}')
   except ImportError as error:
     raise suite.UnknownId(
-      f'environment {environment_id!r}: cannot import {path!r}: {error}'
+      f'environment {environment_id!r}: cannot import {path!r}: {error}',
+      f'. {dotted_path.IMPORTABLE}',
     ) from error
 
 
 def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> None:
-  """Raises `types.UserError` for settings that the factory does not accept, or cannot receive."""
+  """Raises `types.UserError` for a factory that takes no seed, and for settings that it does not
+  accept, or cannot receive."""
   try:
-    inspect.signature(factory).bind_partial(0)
+    seed = _seed_parameter(factory, config.settings)
   except (TypeError, ValueError) as error:
-    name = getattr(factory, '__name__', 'factory')
+    name = config.id.replace(':', '.').rpartition('.')[2]
     raise types.UserError(
       f'environment {config.id!r}: the factory does not take a seed ({error}): write it '
       f'{name}(seed, **settings)'
@@ -61,7 +71,37 @@ def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> 
       f'environment {config.id!r}: the factory has a parameter {reserved[0]!r}, but '
       f'{", ".join(action_scaling.NAMES)} are settings of seed_acme itself: rename it'
     )
-  settings_lib.check(config, factory, skip=('num_environments', 'seed'), also=action_scaling.NAMES)
+  settings_lib.check(config, factory, skip=(_NUMBER, seed), also=action_scaling.NAMES)
+
+
+def _seed_parameter(factory: Callable[..., Any], settings: Collection[str]) -> str:
+  """Returns the parameter that gets the seed, `seed` or the first one; TypeError if there is none,
+  and ValueError for a compiled function without a signature.
+
+  A first parameter that has a default, such as `render_mode=None`, is a setting and must not get
+  the seed, unless its name says that it is for the seed or for nothing. settings: names that a
+  configuration gives.
+  """
+  if _SEED in settings_lib.names(factory):
+    return _SEED
+  parameters = settings_lib.parameters(factory)
+  first = next(iter(parameters.values()), None)
+  if first and first.kind in _POSITIONAL and first.name not in (_NUMBER, *settings):
+    if first.default is first.empty or _SEED in first.name or first.name.startswith('_'):
+      return first.name
+  raise TypeError(f'it takes {", ".join(parameters) or "nothing"}')
+
+
+def seeded(factory: Callable[..., Any]) -> Callable[..., Any]:
+  """Returns a factory that has passed `check` as a function of the seed and the settings."""
+  if _SEED in settings_lib.names(factory):
+    return lambda seed, **settings: factory(seed=seed, **settings)
+  return factory
+
+
+def makes_vectors(factory: Callable[..., Any]) -> bool:
+  """Whether the factory makes all environments at once."""
+  return _NUMBER in settings_lib.names(factory)
 
 
 def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:

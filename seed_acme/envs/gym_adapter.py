@@ -224,14 +224,15 @@ def _registration(gym: Any, package: str, level: str) -> Any:
   module, _, registered = level.rpartition(':')
   try:
     if module:
-      dotted_path.import_current(module)
+      dotted_path.import_module(module, f'{package} environment {level!r}')
     return gym.spec(registered)
   except (gym.error.Error, ImportError) as error:
     spelled = spelled_elsewhere(package, level)
     if spelled:  # gym's own message would be misleading
       raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
     near = near_names.near(registered, known_levels(package))
-    raise types.UserError(f'unknown {package} environment {level!r}{near}: {error}') from error
+    fix = f'. {dotted_path.IMPORTABLE}' if isinstance(error, ImportError) else ''
+    raise types.UserError(f'unknown {package} environment {level!r}{near}: {error}{fix}') from error
 
 
 def spelled_elsewhere(package: str, level: str) -> str:

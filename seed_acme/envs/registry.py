@@ -123,7 +123,8 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   try:
     suite.check(config)
   except suite_lib.UnknownId as error:
-    raise types.UserError(f'{error}{near_names.near(config.id, _known_ids())}') from error
+    near = near_names.near(config.id, _known_ids())
+    raise types.UserError(f'{error}{near}{error.fix}') from error
 
 
 def find(environment_id: str) -> suite_lib.Suite:

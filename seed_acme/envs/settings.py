@@ -10,12 +10,13 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.checks import field_types
+from seed_acme.checks import signatures
 
 
 def check(
   config: config_lib.EnvironmentConfig,
   function: Callable[..., Any],
-  skip: Iterable[str],
+  skip: Collection[str],
   also: Iterable[str] = (),
 ) -> None:
   """Raises `types.UserError` for a setting that is not accepted, or one that is missing.
@@ -24,11 +25,13 @@ def check(
   """
   kinds = {parameter.kind for parameter in parameters(function).values()}
   accepted = [*names(function, skip), *also]
-  if inspect.Parameter.VAR_KEYWORD not in kinds:
-    check_names(f'environment {config.id!r}', config.settings, accepted)
+  given = list(config.settings)
+  if inspect.Parameter.VAR_KEYWORD in kinds:  # any name but those of parameters to skip
+    given = [name for name in given if name in skip and name in names(function)]
+  check_names(f'environment {config.id!r}', given, accepted)
   missing = [
     name
-    for name, parameter in list(parameters(function).items())[1:]
+    for name, parameter in parameters(function).items()
     if name in accepted and parameter.default is parameter.empty and name not in config.settings
   ]
   if missing:
@@ -56,7 +59,7 @@ def check_values(where: str, settings: Any) -> None:
     raise types.UserError(f'{where}: {error}') from None
 
 
-def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
+def names(function: Callable[..., Any], skip: Collection[str] = ()) -> list[str]:
   """Returns the parameters that can be given by name, except those to skip."""
   return [
     name
@@ -67,5 +70,5 @@ def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-  """Returns the parameters of a function by name, as `inspect.signature` does."""
-  return dict(inspect.signature(function).parameters)
+  """Returns the parameters of a function or class by name, as `signatures.of` does."""
+  return dict(signatures.of(function).parameters)

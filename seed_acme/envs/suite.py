@@ -20,7 +20,12 @@ from seed_acme.envs import vector
 
 
 class UnknownId(types.UserError):
-  """Raised if no environment of the suite has this id; the registry adds similar names."""
+  """Raised if no environment of the suite has this id; the registry adds similar names and `fix`,
+  the end of the message."""
+
+  def __init__(self, message: str, fix: str = ''):
+    super().__init__(message)
+    self.fix = fix
 
 
 class Order(NamedTuple):

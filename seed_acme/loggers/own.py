@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import importlib.util
-import inspect
 
 from seed_acme import config as config_lib
 from seed_acme import core
@@ -12,6 +11,7 @@ from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.checks import extras
 from seed_acme.checks import near_names
+from seed_acme.checks import signatures
 from seed_acme.storage import run_directory
 
 _FIELD = 'learner.logger'
@@ -57,7 +57,7 @@ def _factory(path: str) -> Callable[..., core.Logger]:
     )
   factory = dotted_path.load_object(NAMED.get(path, path), _FIELD)
   try:
-    inspect.signature(factory).bind('config', 'run_dir')
+    signatures.of(factory).bind('config', 'run_dir')
   except TypeError as error:
     raise types.UserError(
       f"{_FIELD} ('{path}') cannot be called as factory(config, run_dir): {error}"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-import functools
-import inspect
-from typing import Any
-
 from seed_acme import config as config_lib
 from seed_acme import core as core_lib
 from seed_acme import types
 from seed_acme.checks import dotted_path
+from seed_acme.checks import signatures
 from seed_acme.networks import torsos
 
 _METHODS = ('initial_state', 'unroll', '__call__')  # of a whole network
@@ -22,13 +18,12 @@ def make_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
   make = dotted_path.load_object(config.torso, 'network.torso')
   if not callable(make):
     raise types.UserError(f'network.torso ({config.torso}) is no class, but {make!r:.60}')
-  function = _function(make)
   try:
-    inspect.signature(function).bind(**config.torso_settings)
+    signatures.of(make).bind(**config.torso_settings)
   except TypeError as error:
     raise types.UserError(
       f'network.torso_settings ({config.torso_settings}) do not fit {config.torso}'
-      f'{inspect.signature(function)}: {error}'
+      f'{signatures.of(make)}: {error}'
     ) from error
   except ValueError as error:  # it has no signature
     raise types.UserError(f'network.torso ({config.torso}) cannot be called: {error}') from error
@@ -44,7 +39,7 @@ def make_network(
   if not callable(make):
     raise types.UserError(f'network.module ({name}) is no function, but {make!r:.60}')
   try:
-    inspect.signature(_function(make)).bind(spec, config)
+    signatures.of(make).bind(spec, config)
   except (TypeError, ValueError) as error:
     raise types.UserError(
       f'network.module ({name}) cannot be called as factory(spec, network_config): {error}'
@@ -57,11 +52,3 @@ def make_network(
       'return a seed_acme.core.RecurrentNetwork'
     )
   return network
-
-
-def _function(make: Callable[..., Any]) -> Callable[..., Any]:
-  """Returns the function whose signature tells what `make` takes. Sonnet's modules have a
-  metaclass, so that the signature of their class would fit everything."""
-  init: Callable[..., Any] = make.__init__
-  has_init = inspect.isclass(make) and init is not object.__init__
-  return functools.partial(init, None) if has_init else make

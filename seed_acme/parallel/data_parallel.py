@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import contextvars
-from typing import Any, NamedTuple
+from typing import Any
 
 import sonnet as snt
 import tensorflow as tf
@@ -30,17 +30,13 @@ from seed_acme import types
 from seed_acme.parallel import collectives
 from seed_acme.parallel import devices as devices_lib
 
-
-class _Hosts(NamedTuple):
-  """The learner hosts, and the rows of arrays that stay on their host (None = there are none)."""
-
-  group: collectives.Group
-  local_rows: int | None
-
-
 # Settings of the graph that is being traced; empty and None if there is nothing to split.
 _DEVICES: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar('devices', default=())
-_HOSTS: contextvars.ContextVar[_Hosts | None] = contextvars.ContextVar('hosts', default=None)
+_HOSTS: contextvars.ContextVar[collectives.Group | None] = contextvars.ContextVar(
+  'hosts', default=None
+)
+# Rows of the arrays that stay on their host; None if there are none.
+_LOCAL_ROWS: contextvars.ContextVar[int | None] = contextvars.ContextVar('local_rows', default=None)
 
 
 @contextlib.contextmanager
@@ -53,8 +49,8 @@ def on_devices(
   local_rows: batch size of the arrays that hold this host's rows only. Others hold the whole batch,
   which is that of all hosts. None = all do.
   """
-  among = None if hosts is None else _Hosts(hosts, local_rows)
-  with _set(_DEVICES, tuple(devices) if len(devices) > 1 else ()), _set(_HOSTS, among):
+  several = tuple(devices) if len(devices) > 1 else ()
+  with _set(_DEVICES, several), _set(_HOSTS, hosts), _set(_LOCAL_ROWS, local_rows):
     with devices_lib.scope(devices[0]):
       yield
 
@@ -194,7 +190,7 @@ def _on_device(device: str, function: Callable[..., Any], arguments: Sequence[ty
 
 
 def _over_hosts(
-  hosts: _Hosts,
+  hosts: collectives.Group,
   function: Callable[..., Any],
   axes: Sequence[int],
   result_axes: Any,
@@ -209,14 +205,14 @@ def _over_hosts(
   with respect to the variables, and to such an argument, is multiplied by the number of hosts,
   because `Group.mean` will average it over them.
   """
-  group, local_rows = hosts
+  local_rows = _LOCAL_ROWS.get()
   flat_arguments = [tf.convert_to_tensor(x) for x in tree.flatten(tuple(arguments))]
   argument_axes = _by_leaf(axes, arguments)
-  stayed = _that_stayed(hosts, flat_arguments, argument_axes)
+  stayed = _that_stayed(hosts, local_rows, flat_arguments, argument_axes)
   if local_rows is None:
-    shares = _Shares(group, _shares(arguments, axes, group.number))
+    shares = _Shares(hosts, _shares(arguments, axes, hosts.number))
   else:
-    shares = _Shares(group, [local_rows] * group.number)
+    shares = _Shares(hosts, [local_rows] * hosts.number)
   is_variable = [record_lib.should_record_backprop([x]) for x in flat_arguments]
   structure: types.Nest = None
 
@@ -241,7 +237,7 @@ def _over_hosts(
     ) -> tuple[list[tf.Tensor | None], list[tf.Tensor | None]]:
       known = [i for i, y in enumerate(own_outputs) if y.dtype.is_floating]
       outer = shares.own(*([of[i] for i in known] for of in (upstream, leaf_axes, stays)))
-      outer = [dy / group.number if stays[i] else dy for i, dy in zip(known, outer)]
+      outer = [dy / hosts.number if stays[i] else dy for i, dy in zip(known, outer)]
       found = tape.gradient(
         [own_outputs[i] for i in known], [*floats, *variables], output_gradients=outer
       )
@@ -249,7 +245,7 @@ def _over_hosts(
       of_own = [next(of_floats) if x.dtype.is_floating else None for x in own]
       wanted = [dx if depends else None for dx, depends in zip(of_own, is_variable)]
       of_arguments = shares.joined(wanted, argument_axes, stayed)
-      times = lambda dv: None if dv is None else tf.convert_to_tensor(dv) * group.number
+      times = lambda dv: None if dv is None else tf.convert_to_tensor(dv) * hosts.number
       of_arguments = [times(dx) if own else dx for dx, own in zip(of_arguments, stayed)]
       of_variables = [times(dv) for dv in found[len(floats) :]]
       return of_arguments, of_variables
@@ -260,15 +256,16 @@ def _over_hosts(
   return tree.unflatten_as(structure, outputs)
 
 
-def _that_stayed(hosts: _Hosts, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[bool]:
+def _that_stayed(
+  hosts: collectives.Group, local_rows: int | None, leaves: Sequence[tf.Tensor], axes: Sequence[int]
+) -> list[bool]:
   """Returns which leaves hold this host's rows only.
 
   Raises ValueError if a leaf has neither those nor all rows, where arrays stay on their host.
   """
-  local_rows = hosts.local_rows
   if local_rows is None:
     return [False] * len(leaves)
-  all_rows = local_rows * hosts.group.number
+  all_rows = local_rows * hosts.number
   sizes = [x.shape[axis] for x, axis in zip(leaves, axes)]
   for size in sizes:
     if size not in (local_rows, all_rows):

@@ -279,8 +279,7 @@ def _resolve(name: Any, path: str) -> Any:
     module = dotted_path.import_module(module_name, f'the configuration type {name}{where}')
   except ImportError as error:
     raise types.UserError(
-      f'the configuration type {name}{where} cannot be imported: {error}; '
-      'install its package or put it on PYTHONPATH'
+      f'the configuration type {name}{where} cannot be imported: {error}. {dotted_path.IMPORTABLE}'
     ) from error
   kind = getattr(module, class_name, None)
   if not _is_record(kind):

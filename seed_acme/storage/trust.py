@@ -48,7 +48,8 @@ def require(value: Any, where: str, trust: Trust, only_types: bool = False) -> N
       mend = '' if is_type else f', or name it yourself, {own}'
       raise types.UserError(
         f'{where} names code that is not of seed_acme, {name}={path!r}, which would be '
-        f'imported and run:\nif you trust whoever made that folder, add --trust_run_dir{mend}'
+        'imported and run:\nif you trust whoever made that folder, add --trust_run_dir '
+        f'(trust=True in Python){mend}'
       )
 
 

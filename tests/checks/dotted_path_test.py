@@ -11,6 +11,8 @@ from seed_acme.checks import dotted_path
   [
     ('.relative:name', r"field \('.relative:name'\) must be written package.module:Name"),
     ('broken_module:name', "cannot be imported: cannot import name 'nope'"),
+    ('nowhere:name', "No module named 'nowhere'. It must be importable .* set PYTHONPATH"),
+    ('__main__:name', 'another __main__: put the code into a module'),
   ],
 )
 def test_what_cannot_be_imported_is_named(tmp_path, monkeypatch, path, said):

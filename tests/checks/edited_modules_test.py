@@ -82,7 +82,7 @@ def test_so_is_one_that_the_notebook_had_imported(write):
 
 def test_modules_of_packages_stay(write):
   names = ('seed_acme.checks.near_names', 'numpy', 'json', '__main__')
-  before = [dotted_path.import_module(name, 'field') for name in names]
+  before = [dotted_path.import_current(name) for name in names]
   write('of_user', 'def value():\n  return 1\n')
   _value()
   write('of_user', 'def value():\n  return 2\n')

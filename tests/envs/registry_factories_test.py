@@ -1,7 +1,9 @@
 """A user's own factories, and refused ids and settings."""
 
+import functools
 import sys
 
+import dm_env
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from seed_acme import types
 from seed_acme.envs import catch
 from seed_acme.envs import registry
 from seed_acme.envs import suite
+from tests import scripted_environments
 from tests.envs import configs
 
 USER_MODULE = """
@@ -72,6 +75,11 @@ def make_number(seed):
   return 3
 
 
+def make_vector_number_first(num_environments, rows=10, seed=None):
+  calls.append((seed, num_environments))
+  return catch.Catch(num_environments, seed, rows=rows)
+
+
 class GymVector:
   observation_space = action_space = None
   num_envs = 2
@@ -126,6 +134,107 @@ def test_user_factory_may_return_a_vector(user_module):
   assert environment.spec.observation.shape == (20,)
 
 
+def test_a_vector_gets_the_seed_by_its_name(user_module):
+  registry.make(configs.of('user_levels:make_vector_number_first', rows=4), 5, seed=7)
+  assert user_module.calls == [(7, 5)]
+
+
+_received = []  # what the factories below have got
+
+
+class _Meta(type(dm_env.Environment)):
+  """Hides what its classes take, as the metaclass of Sonnet's modules does."""
+
+  def __call__(cls, *args, **kwargs):
+    return super().__call__(*args, **kwargs)
+
+
+class _Robot(scripted_environments.ScriptedEnvironment):
+  def __init__(self, length=5):
+    super().__init__()
+
+
+class _Hidden(scripted_environments.ScriptedEnvironment, metaclass=_Meta):
+  def __init__(self, length=5, seed=None):
+    super().__init__()
+    _received.append((seed, length))
+
+
+class _HiddenRobot(_Robot, metaclass=_Meta):
+  pass
+
+
+def _returns(*got):
+  _received.append(got)
+  return scripted_environments.ScriptedEnvironment()
+
+
+_SEED = suite.environment_seeds(7, 1)[0]
+
+
+@pytest.fixture
+def make(user_module, monkeypatch):
+  """Returns a function that makes an environment by a user's factory."""
+  _received.clear()
+
+  def make(factory, **settings):
+    monkeypatch.setattr(user_module, 'tried', factory, raising=False)
+    registry.make(configs.of('user_levels:tried', **settings), 1, seed=7)
+
+  return make
+
+
+@pytest.mark.parametrize(
+  ('factory', 'settings', 'got'),
+  [
+    (lambda seed, length=5: _returns(seed, length), {}, (_SEED, 5)),
+    (lambda max_steps=200, seed=None: _returns(max_steps, seed), {}, (200, _SEED)),
+    (lambda max_steps, seed: _returns(max_steps, seed), {'max_steps': 9}, (9, _SEED)),
+    (lambda *, length=5, seed: _returns(seed, length), {'length': 8}, (_SEED, 8)),
+    (lambda seed, /, length=5: _returns(seed, length), {'length': 8}, (_SEED, 8)),
+    (lambda number, length=5: _returns(number, length), {'length': 8}, (_SEED, 8)),
+    (lambda rng_seed=0, length=5: _returns(rng_seed, length), {}, (_SEED, 5)),
+    (lambda _=0, length=5: _returns(_, length), {}, (_SEED, 5)),
+    (lambda _, **settings: _returns(_, settings), {'seed': 3}, (_SEED, {'seed': 3})),
+    (
+      lambda *given, **settings: _returns(given, settings),
+      {'length': 8},
+      ((_SEED,), {'length': 8}),
+    ),
+    (functools.partial(lambda length, seed: _returns(length, seed), 8), {}, (8, _SEED)),
+    (functools.partial(lambda length, seed: _returns(length, seed), length=8), {}, (8, _SEED)),
+    (_Hidden, {'length': 8}, (_SEED, 8)),
+    (functools.partial(_Hidden, 8), {}, (_SEED, 8)),
+  ],
+)
+def test_the_seed_goes_to_the_parameter_that_is_meant_for_it(make, factory, settings, got):
+  make(factory, **settings)
+  assert _received == [got]
+
+
+@pytest.mark.parametrize(
+  ('factory', 'settings', 'takes'),
+  [
+    (_Robot, {}, 'length'),
+    (_HiddenRobot, {}, 'length'),
+    (functools.partial(_HiddenRobot, length=8), {}, 'length'),
+    (lambda render_mode=None: _returns(), {}, 'render_mode'),
+    (lambda length=5, random_seed=0: _returns(), {}, 'length, random_seed'),
+    (lambda length: _returns(), {'length': 8}, 'length'),
+    (lambda num_environments, rows=10: _returns(), {}, 'num_environments, rows'),
+    (lambda **settings: _returns(), {}, 'settings'),
+    (lambda *, number: _returns(), {}, 'number'),
+    (lambda: _returns(), {}, 'nothing'),
+    (dict, {}, None),
+  ],
+)
+def test_a_setting_never_gets_the_seed(make, factory, settings, takes):
+  takes = 'no signature found' if takes is None else rf'it takes {takes}\)'
+  message = rf'does not take a seed \({takes}.*: write it tried\(seed, \*\*settings\)'
+  with pytest.raises(types.UserError, match=message):
+    make(factory, **settings)
+
+
 @pytest.mark.parametrize(
   ('name', 'error', 'message', 'num_made'),
   [
@@ -170,11 +279,13 @@ def test_what_a_user_factory_returns_is_checked(user_module, name, message):
     ('catch', {'seed': 3}, r"has no setting 'seed'"),
     ('catch', {'rows': 1}, r'rows \(1\) must be'),
     ('memory_chain', {'rows': 3}, r'expected length, num_cues'),
-    ('no_such_module:make', {}, r"cannot import 'no_such_module'"),
+    ('no_such_module:make', {}, r"cannot import 'no_such_module': .* set PYTHONPATH"),
     ('user_levels:make_plan', {}, r"has no function 'make_plan' \(near: make_plain"),
     ('user_levels:not_a_function', {}, r"has no function 'not_a_function'"),
     ('user_levels:make_plain', {'length': 3}, r"no setting 'length': expected episode_length"),
     ('user_levels:make_strict', {'size': 3}, r"needs the setting 'level'"),
+    ('user_levels:make_anything', {'seed': 3}, r"has no setting 'seed'"),
+    ('__main__:make', {}, r'cannot import .*another __main__: put the code into a module'),
   ],
 )
 def test_wrong_ids_and_settings_are_user_errors(user_module, environment_id, settings, message):

@@ -95,7 +95,8 @@ def test_environment_seeds_depend_on_seed_and_index_alone():
   [
     ('CartPol-v1', {}, r"'CartPol-v1' \(near: CartPole-v1"),
     ('CartPole-v9', {}, r'near: CartPole-v1'),
-    ('no_such_module:CartPole-v1', {}, r'no_such_module'),
+    ('no_such_module:CartPole-v1', {}, r"No module named 'no_such_module'\. .* set PYTHONPATH"),
+    ('__main__:CartPole-v1', {}, r'another __main__: put the code into a module'),
     ('CartPole-v1', {'gravity': 1}, r"has no setting 'gravity': expected .*max_episode_steps"),
     ('CartPole-v1', {'autoreset': True}, r"has no setting 'autoreset'"),
   ],
@@ -104,6 +105,15 @@ def test_wrong_gym_ids_and_settings_are_user_errors(package, level, settings, me
   pytest.importorskip(package)
   with pytest.raises(types.UserError, match=message):
     registry.check(configs.of(f'{package}:{level}', **settings))
+
+
+@pytest.mark.parametrize('package', ['gym', 'gymnasium'])
+def test_an_error_in_the_module_of_a_gym_id_is_named_with_its_place(package, tmp_path, monkeypatch):
+  pytest.importorskip(package)
+  (tmp_path / 'broken_levels.py').write_text('\n1 / 0')
+  monkeypatch.syspath_prepend(tmp_path)
+  with pytest.raises(types.UserError, match=r'ZeroDivisionError: .*broken_levels.py:2\)'):
+    registry.check(configs.of(f'{package}:broken_levels:Mine-v0'))
 
 
 @pytest.mark.parametrize(

@@ -346,7 +346,7 @@ MUTATIONS = (
   record.Mutation(
     name='gradients_of_a_host_are_a_part',
     file='seed_acme/parallel/data_parallel.py',
-    old='else tf.convert_to_tensor(dv) * group.number',
+    old='else tf.convert_to_tensor(dv) * hosts.number',
     new='else tf.convert_to_tensor(dv)',
     tests='tests/learning/divided_learner_test.py::test_two_hosts_learn_what_one_does',
     fault='the mean over learner hosts divides what each host has of the gradient',

@@ -55,7 +55,7 @@ def test_code_of_others_is_refused_by_field_and_path(field, change, path):
     trust.require(_record(change), 'folder/config.json', _NOBODY)
   message = str(error.value)
   assert 'folder/config.json names code' in message and f"{field}='{path}'" in message
-  assert '--trust_run_dir' in message and len(message.splitlines()) <= 4
+  assert '--trust_run_dir (trust=True in Python)' in message and len(message.splitlines()) <= 4
   trust.require(_record(change), 'folder', trust.EVERYTHING)
   trust.require(_record(change), 'folder', trust.Trust(paths=frozenset([path])))
 

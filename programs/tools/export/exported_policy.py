@@ -156,10 +156,12 @@ def _named_state(core_state: types.Nest, action: types.Nest) -> dict[str, Any]:
 def named(word: str, nest: types.Nest) -> dict[str, Any]:
   """Returns a nest's leaves by names that a signature may have: `word`, `word_key`."""
   found: dict[str, Any] = {}
+  taken: set[str] = set()  # in small letters, because TensorFlow ignores the case
   for path, leaf in tree.flatten_with_path(nest):
-    name = re.sub(r'\W', '_', '_'.join((word, *map(str, path))))
-    while name in found:
+    name = re.sub(r'\W', '_', '_'.join((word, *map(str, path))), flags=re.ASCII)
+    while name.lower() in taken:
       name += '_'
+    taken.add(name.lower())
     found[name] = leaf
   return found
 

@@ -9,7 +9,6 @@ from seed_acme import core
 from seed_acme.envs import action_scaling
 from seed_acme.envs import factories
 from seed_acme.envs import gym_vector_adapter
-from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite
 
 _ID = re.compile(r'^[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*$')
@@ -18,12 +17,13 @@ _ID = re.compile(r'^[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*$')
 def _make(order: suite.Order) -> core.VectorEnvironment:
   name, settings = order.environment_id, order.settings
   factory = factories.find(name)
-  if 'num_environments' in settings_lib.parameters(factory):
-    made = factory(order.seed, num_environments=order.num_environments, **settings)
+  make = factories.seeded(factory)
+  if factories.makes_vectors(factory):
+    made = make(order.seed, num_environments=order.num_environments, **settings)
     if gym_vector_adapter.is_vector(made):
       return gym_vector_adapter.GymVector(made, order.num_environments, order.seeds(), name)
     return factories.require_vector(name, made)
-  return order.one_by_one(lambda seed: factories.as_dm_env(name, factory(seed, **settings), seed))
+  return order.one_by_one(lambda seed: factories.as_dm_env(name, make(seed, **settings), seed))
 
 
 def _check(config: config_lib.EnvironmentConfig) -> None:

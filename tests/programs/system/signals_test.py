@@ -67,6 +67,26 @@ def test_a_process_whose_parent_tells_it_outlives_a_hangup_and_what_it_starts_do
   assert subprocess.run([sys.executable, '-c', code]).returncode == -signal.SIGHUP
 
 
+def test_a_handler_of_c_code_stays_and_the_others_are_put_back(monkeypatch):
+  """As in a program in C++ that has handlers of its own when it starts Python."""
+  getsignal = signal.getsignal
+  of_c = {signal.SIGINT, signal.SIGQUIT}
+  monkeypatch.setattr(
+    signals.signal, 'getsignal', lambda number: None if number in of_c else getsignal(number)
+  )
+  signal.signal(signal.SIGINT, signal.SIG_IGN)  # stands for the handler in C
+  heard = []
+  with signals.signals_to(heard.append):
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGTERM)
+  with signals.replaced(signal.SIGINT, lambda: heard.append('replaced')):
+    signal.raise_signal(signal.SIGINT)
+  with signals.kept(signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  assert heard == [signal.SIGTERM]
+  assert [getsignal(number) for number in _ENDING] == [signal.SIG_IGN] + 2 * [signal.SIG_DFL]
+
+
 @pytest.mark.parametrize('is_lost', [False, True])
 def test_a_process_leaves_even_if_a_library_loses_the_exception(is_lost):
   code = f"""
