@@ -92,7 +92,8 @@ def _forget_if_changed() -> None:
 def _users_file(name: str, module: python_types.ModuleType | None) -> str:
   """Returns the source file of a module; '' if there is none, or if it is of Python, of an
   installed package or of this one."""
-  if not isinstance(module, python_types.ModuleType) or name == '__main__':
+  # By the type, because objects of C extensions claim another class.
+  if not issubclass(type(module), python_types.ModuleType) or name == '__main__':
     return ''
   # Not by `getattr`, which makes some modules of TensorFlow load others.
   file = object.__getattribute__(module, '__dict__').get('__file__')

@@ -163,3 +163,14 @@ def test_a_class_of_a_saved_configuration_is_that_of_the_file_now(
     saved_config.from_json({**fields, **record, 'heat': 1})
   write('of_user', _CLASS.format(field='temperature'))
   assert saved_config.from_json({**fields, **record, 'temperature': 2}).temperature == 2
+
+
+def test_an_object_of_c_code_in_place_of_a_module_is_none_of_the_users(monkeypatch):
+  class Library:
+    """As cffi's libraries are: it claims to be a module, and has no `__dict__`."""
+
+    __slots__ = ()
+    __class__ = type(sys)
+
+  monkeypatch.setitem(sys.modules, 'compiled.lib', Library())
+  dotted_path.remember('compiled.lib')
