@@ -25,6 +25,7 @@ _ROWS = {
   ('V-trace, published IMPALA (`atari_impala_small`)', 'Pong, 6 actions'): 'pong_impala',
   ('V-trace, Nature CNN', 'Breakout, 4 actions'): 'breakout_vtrace',
   ('V-trace, Nature CNN', 'Space Invaders, 6 actions'): 'space_invaders_vtrace',
+  ('V-trace, Nature CNN', 'Qbert, 6 actions'): 'qbert_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): ('pong_r2d2', 'pong_r2d2_seed2'),
   ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
   ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
@@ -39,13 +40,14 @@ _ROWS = {
 _README_ROWS = {
   (
     'V-trace (IMPALA)',
-    'Pong, 2 million steps; Breakout, 3.5 million; Space Invaders, 2.5 million',
+    'Pong, 2 million steps; Breakout, 3.5 million; Space Invaders and Qbert, 2.5 million',
   ): (
     'pong_vtrace',
     'pong_vtrace_seed2',
     'pong_vtrace_seed3',
     'breakout_vtrace',
     'space_invaders_vtrace',
+    'qbert_vtrace',
   ),
   ('V-trace, one pass (`atari_impala_small`)', 'Pong, 5 million steps'): ('pong_impala',),
   ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
