@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import contextlib
 import signal
 from typing import Any
@@ -27,6 +27,19 @@ from seed_acme.storage import run_directory
 OnLog = Callable[[dict[str, float]], bool | None]
 
 
+@contextlib.contextmanager
+def _documented_errors() -> Iterator[None]:
+  """Turns what may fail before a run begins, such as a full disk, into what `train` documents."""
+  try:
+    with local.explained_length():
+      yield
+  except types.TrainingFailed:
+    raise
+  except types.Failure as error:
+    raise types.TrainingFailed(str(error)) from error
+
+
+@_documented_errors()
 def train(
   config: config_lib.ExperimentConfig,
   run_dir: str | None,
@@ -36,23 +49,6 @@ def train(
   on_log: OnLog | None,
 ) -> dict[str, Any]:
   """Implements `seed_acme.train`, which documents it."""
-  try:
-    with local.explained_length():
-      return _trained(config, run_dir, launch, max_restarts, progress, on_log)
-  except types.TrainingFailed:
-    raise
-  except types.Failure as error:  # such as a full disk before the run has begun
-    raise types.TrainingFailed(str(error)) from error
-
-
-def _trained(
-  config: config_lib.ExperimentConfig,
-  run_dir: str | None,
-  launch: str,
-  max_restarts: int,
-  progress: bool,
-  on_log: OnLog | None,
-) -> dict[str, Any]:
   if bucket_lib.is_url(run_dir or ''):
     processes.load_tensorflow(owns_process=False)  # which reads buckets
   launches.check(launch)
