@@ -87,7 +87,9 @@ def make(
   writer = build_replay.make_writers(layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
   counters = peers.new_counters()
-  statistics = server_statistics.ServerStatistics(layout.num_environments)
+  statistics = server_statistics.ServerStatistics(
+    layout.num_environments, lambda: counters.agent_steps
+  )
   servers = build.make_inference_servers(
     sections.environment.id,
     layout,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import threading
 from typing import NamedTuple
 
@@ -11,7 +11,11 @@ import numpy as np
 
 from seed_acme import types
 
-WINDOW = 100  # episodes that the reported mean return covers
+WINDOW = 100  # episodes that the reported mean return covers, at most
+MIN_EPISODES = 10  # that it covers however old they are, because fewer say little
+_MAX_AGE = 0.1  # of the agent steps of the run so far
+
+_Episode = tuple[float, float, int]  # score, return, length
 
 
 class EpisodeSummary(NamedTuple):
@@ -28,18 +32,26 @@ class EpisodeSummary(NamedTuple):
 
 
 class EpisodeStatistics:
-  """Statistics of finished episodes, written by the inference thread, read by the training loop."""
+  """Statistics of finished episodes, written by the inference thread, read by the training loop.
 
-  def __init__(self, num_environments: int):
+  The window contains the last `WINDOW` episodes. With `agent_steps`, which returns those of the run
+  so far, it forgets episodes that ended before the last tenth of them, but never one of the last
+  `MIN_EPISODES`. A few evaluation environments next to many training environments would otherwise
+  be judged by weights from the beginning of the run.
+  """
+
+  def __init__(self, num_environments: int, agent_steps: Callable[[], int] | None = None):
     self._score = np.zeros(num_environments, np.float64)
     self._return = np.zeros(num_environments, np.float64)
     self._length = np.zeros(num_environments, np.int64)
     self._lock = threading.Lock()
-    self._window: collections.deque[tuple[float, float, int]] = collections.deque(maxlen=WINDOW)
+    self._agent_steps = agent_steps
+    # With the agent steps of the run when each had ended, which are 0 if nothing is forgotten.
+    self._window: collections.deque[tuple[_Episode, int]] = collections.deque(maxlen=WINDOW)
     # Those since the last report: their sums, and the episodes themselves, of which only the last
     # are kept, because it may never be made.
     self._sums, self._num_recent = np.zeros(3), 0
-    self._recent: collections.deque[tuple[float, float, int]] = collections.deque(maxlen=10_000)
+    self._recent: collections.deque[_Episode] = collections.deque(maxlen=10_000)
     self._num_ended = 0
 
   def reset(self, env_ids: np.ndarray) -> None:
@@ -65,24 +77,37 @@ class EpisodeStatistics:
     return int(ended.size)
 
   def summary(self) -> EpisodeSummary:
-    """Returns the means over the last `WINDOW` episodes."""
-    return _summarise(self.window())
+    """Returns the means over the episodes of the window."""
+    return _summarise([episode for episode, _ in self._young()])
 
   @property
   def num_ended(self) -> int:
     """Episodes that have ended since this start, without those from `restore`."""
     return self._num_ended
 
-  def window(self) -> list[tuple[float, float, int]]:
-    """Returns (score, return, length) of the last `WINDOW` episodes, for a checkpoint."""
-    with self._lock:
-      return list(self._window)
+  def window(self) -> list[tuple[float, float, int, int]]:
+    """Returns the episodes of the window for a checkpoint: score, return, length, and the agent
+    steps of the run when it ended."""
+    return [(*episode, ended_at) for episode, ended_at in self._young()]
 
-  def restore(self, window: list[tuple[float, float, int]]) -> None:
-    """Continues from the `window` of a checkpoint, which contains no unfinished episodes."""
+  def restore(self, window: Sequence[Sequence[float]]) -> None:
+    """Continues from the `window` of a checkpoint, which contains no unfinished episodes. Where it
+    does not say when episodes ended, as in old checkpoints, they count as just ended."""
+    now = self._now()
     with self._lock:
       self._window.clear()
-      self._window.extend((score, return_, length) for score, return_, length in window)
+      for score, return_, length, *ended_at in window:
+        self._window.append(((score, return_, int(length)), int(ended_at[0]) if ended_at else now))
+
+  def _young(self) -> list[tuple[_Episode, int]]:
+    with self._lock:
+      window = list(self._window)
+    oldest = (1 - _MAX_AGE) * self._now()
+    young = [entry for entry in window if entry[1] >= oldest]
+    return max(young, window[-MIN_EPISODES:], key=len)
+
+  def _now(self) -> int:
+    return 0 if self._agent_steps is None else self._agent_steps()
 
   def take_recent(self) -> EpisodeSummary:
     """Returns the means over the episodes that ended since the last call."""
@@ -91,7 +116,7 @@ class EpisodeStatistics:
       self._forget_recent()
     return _of_sums(sums, number)
 
-  def drain(self) -> list[tuple[float, float, int]]:
+  def drain(self) -> list[_Episode]:
     """Returns (score, return, length) of each episode that ended since the last call, but of at
     most the last 10,000."""
     with self._lock:
@@ -103,20 +128,21 @@ class EpisodeStatistics:
     self._sums, self._num_recent = np.zeros(3), 0
     self._recent.clear()
 
-  def extend(self, episodes: Sequence[tuple[float, float, int]]) -> None:
+  def extend(self, episodes: Sequence[_Episode]) -> None:
     """Adds (score, return, length) of ended episodes, also of those that `drain` returned on
     another host."""
     if not episodes:
       return
+    now = self._now()
     with self._lock:
-      self._window.extend((score, return_, length) for score, return_, length in episodes)
+      self._window.extend(((score, return_, length), now) for score, return_, length in episodes)
       self._recent.extend((score, return_, length) for score, return_, length in episodes)
       self._sums = self._sums + np.sum(np.array(episodes, np.float64), axis=0)
       self._num_recent += len(episodes)
       self._num_ended += len(episodes)
 
 
-def _summarise(episodes: list[tuple[float, float, int]]) -> EpisodeSummary:
+def _summarise(episodes: list[_Episode]) -> EpisodeSummary:
   return _of_sums(np.sum(np.array(episodes, np.float64), axis=0), len(episodes))
 
 

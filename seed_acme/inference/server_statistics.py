@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from seed_acme.inference import episodes
 from seed_acme.progress import timing
 
 
 class ServerStatistics:
   """Statistics of all inference servers. Each server writes from its own thread, for its own
-  environments; any thread may read."""
+  environments; any thread may read.
 
-  def __init__(self, num_environments: int):
+  agent_steps: returns those of the run so far, with which evaluation episodes become too old to
+    count (see `episodes.EpisodeStatistics`).
+  """
+
+  def __init__(self, num_environments: int, agent_steps: Callable[[], int] | None = None):
     self.training_episodes = episodes.EpisodeStatistics(num_environments)
-    self.evaluation_episodes = episodes.EpisodeStatistics(num_environments)
+    self.evaluation_episodes = episodes.EpisodeStatistics(num_environments, agent_steps)
     self.batch_sizes = timing.Latencies()  # rows
     self.latencies_s = timing.Latencies()
     self._timers: list[timing.PhaseTimer] = []

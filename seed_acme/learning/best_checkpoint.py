@@ -8,11 +8,9 @@ from typing import NamedTuple
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.storage import checkpoint
 
-MIN_EPISODES = 10  # needed to score a checkpoint, because one or two episodes say little about it
-
 
 class _Candidate(NamedTuple):
-  """A checkpoint that is not scored yet. num_ended: number of episodes at which it will be."""
+  """A checkpoint that is not scored yet. num_ended: evaluation episodes before it was saved."""
 
   updates: int
   num_ended: int
@@ -23,11 +21,10 @@ class BestCheckpoint:
 
   The weights keep changing during evaluation, so the mean over the window of episodes belongs to
   the weights in the middle of the window, and not to those at its end, which may have collapsed
-  since. A saved checkpoint is therefore a candidate until as many evaluation episodes have ended
-  after it as the window contains from before it (half a full window, and at least
-  `MIN_EPISODES`). Its score is the next `evaluation/return` in the log. Meanwhile no other
-  checkpoint becomes the candidate, because it would be scored by mostly the same episodes and
-  would have to be kept as long.
+  since. A saved checkpoint is therefore a candidate until half of the window's episodes, of which
+  there must be `episodes.MIN_EPISODES`, have ended after it. Its score is the next
+  `evaluation/return` in the log. Meanwhile no other checkpoint becomes the candidate, because it
+  would be scored by mostly the same episodes and would have to be kept as long.
 
   Nothing is evaluated after the last checkpoint of a start. It gets the mean of the window that
   ends with it.
@@ -46,13 +43,14 @@ class BestCheckpoint:
   def add_checkpoint(self, updates: int) -> None:
     """Makes a checkpoint the candidate, if there is none. Called after it was saved."""
     if self._candidate is None and not self._has_ended:
-      num_before = len(self._evaluation.window())
-      wanted = min(max(num_before, MIN_EPISODES), episodes_lib.WINDOW // 2)
-      self._candidate = _Candidate(updates, self._evaluation.num_ended + wanted)
+      self._candidate = _Candidate(updates, self._evaluation.num_ended)
 
   def add_row(self, evaluation: episodes_lib.EpisodeSummary) -> None:
     """Scores the candidate if it is due. evaluation: the window's summary in a row of the log."""
-    if self._candidate is not None and self._evaluation.num_ended >= self._candidate.num_ended:
+    if self._candidate is None or evaluation.num_episodes < episodes_lib.MIN_EPISODES:
+      return
+    num_after = self._evaluation.num_ended - self._candidate.num_ended
+    if 2 * num_after >= evaluation.num_episodes:
       self._score(self._candidate.updates, evaluation)
       self._candidate = None
 
@@ -60,7 +58,7 @@ class BestCheckpoint:
     """Scores the last checkpoint, of this update. Called before it is saved."""
     self._candidate, self._has_ended = None, True
     # Episodes from before this start say nothing about weights that have learnt since.
-    if self._evaluation.num_ended >= MIN_EPISODES:
+    if self._evaluation.num_ended >= episodes_lib.MIN_EPISODES:
       self._score(updates, self._evaluation.summary())
 
   def _score(self, updates: int, evaluation: episodes_lib.EpisodeSummary) -> None:

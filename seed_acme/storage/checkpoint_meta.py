@@ -36,9 +36,10 @@ def _wrong_episodes(episodes: Any) -> str:
     if not isinstance(window, list):
       return f'{kind} of "episodes" is {_kind(window)}, no list'
     for episode in window:
-      is_triple = isinstance(episode, list) and len(episode) == 3
-      if not is_triple or not all(map(_is_number, episode)):
-        return f'{kind} of "episodes" holds {_short(episode)}, not score, return and length'
+      # Checkpoints of earlier commits do not say at which step an episode ended.
+      is_episode = isinstance(episode, list) and len(episode) in (3, 4)
+      if not is_episode or not all(map(_is_number, episode)):
+        return f'{kind} of "episodes" holds {_short(episode)}, not score, return, length and step'
   return ''
 
 

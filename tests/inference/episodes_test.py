@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,58 @@ def test_episodes_that_ended_elsewhere_count_here():
   recent = here.take_recent()
   assert recent.score == 4.0 and recent.num_episodes == 2
   assert here.take_recent().num_episodes == 0
+
+
+class _Run:
+  """A run in which an episode ends every thousand agent steps, with these steps as its score."""
+
+  def __init__(self, num_episodes: int = 0):
+    self.agent_steps = 0
+    self.statistics = episodes.EpisodeStatistics(1, lambda: self.agent_steps)
+    self.play(num_episodes)
+
+  def play(self, num_episodes: int) -> None:
+    for _ in range(num_episodes):
+      self.agent_steps += 1000
+      self.statistics.extend([(float(self.agent_steps), 0.0, 1)])
+
+  def scores(self) -> list[float]:
+    return [score for score, *_ in self.statistics.window()]
+
+
+@pytest.mark.parametrize('num_played, num_counted', [(3, 3), (60, 10), (500, 51), (2000, 100)])
+def test_the_window_forgets_what_ended_long_ago_but_never_the_last_ten(num_played, num_counted):
+  run = _Run(num_played)
+  first = num_played - num_counted + 1
+  assert run.scores() == [1000.0 * i for i in range(first, num_played + 1)]
+  summary = run.statistics.summary()
+  assert summary.num_episodes == num_counted
+  assert summary.score == 1000 * (first + num_played) / 2
+
+
+def test_episodes_age_while_none_ends():
+  run = _Run(500)
+  run.agent_steps = 530_000  # of which the last tenth begins at 477,000
+  assert run.scores() == [1000.0 * i for i in range(477, 501)]
+
+
+def test_a_resumed_run_forgets_what_it_would_have_forgotten():
+  through, resumed = _Run(500), _Run()
+  resumed.agent_steps = 500_000
+  resumed.statistics.restore(json.loads(json.dumps(through.statistics.window())))
+  for run in (through, resumed):
+    run.play(20)
+  assert resumed.scores() == through.scores()
+  assert len(resumed.scores()) == 53
+
+
+def test_episodes_of_a_checkpoint_that_does_not_say_when_they_ended_count_as_just_ended():
+  run = _Run()
+  run.agent_steps = 500_000
+  run.statistics.restore([[7.0, 7.0, 1]] * 100)
+  assert run.scores() == [7.0] * 100
+  run.play(60)
+  assert run.scores() == [1000.0 * i for i in range(504, 561)]
 
 
 @pytest.mark.parametrize('is_of_another_host', [False, True])

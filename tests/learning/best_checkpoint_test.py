@@ -48,6 +48,19 @@ def test_the_best_is_the_last_one_before_a_decline():
   assert 18 <= scored.best.best.updates <= 21
 
 
+def test_where_evaluation_episodes_are_rare_a_checkpoint_is_scored_by_those_around_it():
+  steps = 0
+  evaluation = episodes_lib.EpisodeStatistics(1, lambda: steps)
+  best = best_checkpoint.BestCheckpoint(evaluation)
+  for steps in range(1000, 61_000, 1000):  # an episode each, better and better
+    evaluation.extend([(float(steps), 0.0, 1)])
+    best.add_row(evaluation.summary())
+    if steps == 50_000:
+      best.add_checkpoint(50)
+  assert best.best.updates == 50 and best.best.num_episodes == 10
+  assert best.best.evaluation_return == pytest.approx(50_000, abs=1000)
+
+
 @pytest.mark.parametrize('number, is_scored', [(9, False), (10, True)])
 def test_few_episodes_score_nothing(number, is_scored):
   scored = _Scored()

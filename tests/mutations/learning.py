@@ -204,11 +204,19 @@ MUTATIONS = (
   record.Mutation(
     name='best_is_scored_by_what_was_played_before_it',
     file='seed_acme/learning/best_checkpoint.py',
-    old='self._evaluation.num_ended + wanted)',
-    new='self._evaluation.num_ended)',
+    old='2 * num_after >= evaluation.num_episodes',
+    new='num_after >= 0',
     tests='tests/learning/best_checkpoint_test.py::test_the_score_is_of_the_weights_that_played_'
     'and_not_of_those_that_have_collapsed_since',
     fault='weights that have collapsed get the score of those before them',
+  ),
+  record.Mutation(
+    name='evaluation_counts_episodes_from_the_beginning_of_the_run',
+    file='programs/building/learner_side.py',
+    old='layout.num_environments, lambda: counters.agent_steps\n',
+    new='layout.num_environments\n',
+    tests='tests/programs/single_process_test.py::test_evaluation_is_of_what_was_played_lately',
+    fault='the evaluation return is of weights from long ago where evaluation episodes are rare',
   ),
   record.Mutation(
     name='worst_checkpoint_kept',

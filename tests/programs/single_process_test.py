@@ -265,6 +265,15 @@ def test_the_last_checkpoint_is_of_the_last_update(first):
 
 
 @pytest.mark.slow
+def test_evaluation_is_of_what_was_played_lately(first):
+  saved = checkpoint.load_newest(first.checkpoints)
+  window = saved.meta['episodes']['evaluation']
+  steps = [ended_at for *_, ended_at in window]
+  assert len(window) == 10 and steps == sorted(steps)  # of some twenty; few ended in the last tenth
+  assert 0.4 * _STEPS < steps[0] < steps[-1] <= saved.counts.agent_steps
+  assert _rows(first)['evaluation/return'][-1] == np.mean([score for score, *_ in window])
+
+
 def test_a_stopped_run_goes_on_to_a_higher_total_and_its_counters_too(first, tmp_path):
   run = _create(tmp_path / 'run')
   saved_config.save(_config(), run.config)

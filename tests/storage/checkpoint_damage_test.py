@@ -202,7 +202,8 @@ def _forge_meta(path, meta):
     ),
     ({'episodes': {'training': {}}}, 'training of "episodes" is a dict, no list'),
     ({'episodes': {'training': [[1.0, 2.0]]}}, 'holds [1.0, 2.0], not score'),
-    ({'episodes': {'training': [[1.0, 'a', 3]]}}, 'not score, return and length'),
+    ({'episodes': {'training': [[1.0, 'a', 3]]}}, 'not score, return, length and step'),
+    ({'episodes': {'training': [[1.0, 2.0, 3, 4, 5]]}}, 'not score, return, length and step'),
   ],
 )
 def test_a_forged_record_is_refused_and_an_older_checkpoint_taken(tmp_path, meta, words):

@@ -174,7 +174,7 @@ def _window_score(saved: checkpoint.Checkpoint) -> dict[str, Any] | None:
   """Returns the score of the last episodes before the checkpoint; None if none had ended."""
   for kind in _OF_WINDOW:
     episodes = saved.meta.get('episodes', {}).get(kind, [])
-    scores = np.array([score for score, _, _ in episodes], np.float64)
+    scores = np.array([score for score, *_ in episodes], np.float64)
     if len(scores):
       error = float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
       return {
