@@ -6,7 +6,7 @@ made with it, as `make setup` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 import csv
 import importlib.metadata
 import os
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from packaging import requirements as requirements_lib
 from packaging import utils as packaging_utils
@@ -28,6 +28,7 @@ from seed_acme.envs import registry as environments
 from seed_acme.envs import suite
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.storage import saved_config
+from seed_acme.storage import trust
 
 PACKAGE = 'seed_acme'
 LAUNCHPAD = 'dm-launchpad'
@@ -36,7 +37,6 @@ _FROM_HERE = '--find-links=.'
 _SUFFIXES = ('.py', '.typed')
 _TENSORFLOW, _WITH_CUDA = 'tensorflow', 'tensorflow[and-cuda]'
 _ALWAYS = ('google-auth',)  # for TensorFlow's file system, which finds the credentials itself
-_MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
 
 
 class ActorPython(NamedTuple):
@@ -135,8 +135,9 @@ def _extras(config: config_lib.ExperimentConfig) -> list[str]:
 def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:
   """Returns the distributions of modules that the configuration names, `package.module:name`."""
   wanted = []
-  for field, path in sorted(_named_modules(saved_config.to_json(config), '')):
-    top = re.split('[.:]', path)[0]
+  for field, path in sorted(trust.named_code(saved_config.to_json(config))):
+    module = environments.named_module(path) if field == 'environment.id' else path
+    top = re.split('[.:]', module)[0]
     if top == PACKAGE or code and _has_module(pathlib.Path(code), top):
       continue
     distribution = _distribution_of(top)
@@ -147,20 +148,6 @@ def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str
       )
     wanted.append(distribution)
   return wanted
-
-
-def _named_modules(value: Any, field: str) -> Iterator[tuple[str, str]]:
-  if isinstance(value, dict):
-    for name, item in value.items():
-      yield from _named_modules(item, f'{field}.{name}'.removeprefix('.'))
-  elif isinstance(value, list):
-    for item in value:
-      yield from _named_modules(item, field)
-  elif field == 'environment.id':
-    if environments.named_code(value):
-      yield field, value
-  elif isinstance(value, str) and _MODULE.fullmatch(value) and ':' in value:
-    yield field, value
 
 
 def _distribution_of(module: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pathlib
+import re
 import sys
 import sysconfig
 import traceback
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from seed_acme import types
 from seed_acme.checks import near_names
 
+NAMED = re.compile(r'[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*')  # package.module:Name
 # How to mend it if a module is not found.
 IMPORTABLE = (
   'It must be importable where you start the program: install it, set PYTHONPATH, or start in its '

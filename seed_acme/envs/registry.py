@@ -139,12 +139,12 @@ def find(environment_id: str) -> suite_lib.Suite:
   )
 
 
-def named_code(environment_id: str) -> str:
-  """Returns the id if it names a module to import, as factories and gym's `module:Name-v0` do, else
-  ''."""
+def named_module(environment_id: str) -> str:
+  """Returns the module to import that an id names, as those of factories and gym's `module:Name-v0`
+  do, else ''."""
   for suite in SUITES:
     if suite.matches(environment_id):
-      return suite.named_code(environment_id)
+      return suite.named_module(environment_id)
   return ''
 
 

@@ -102,7 +102,7 @@ class Suite:
     how to get them if no extra does.
   examples: environments to try the suite with.
   scales_actions: bounded float actions also accept the settings of `action_scaling`.
-  named_code: the module to import that an id names, `''` if it names none.
+  named_module: the module to import that an id names, `''` if it names none.
   spelled_elsewhere: hint for a message about an id that another suite has under another name.
   normalized_score: from an id and the mean return of an episode: 0 is the random player, 1 the
     human one, without a cap; None if their scores are not known.
@@ -120,7 +120,7 @@ class Suite:
   install: str = ''
   examples: tuple[Example, ...] = ()
   scales_actions: bool = True
-  named_code: Callable[[str], str] = lambda environment_id: ''
+  named_module: Callable[[str], str] = lambda environment_id: ''
   spelled_elsewhere: Callable[[str], str] = lambda environment_id: ''
   normalized_score: Callable[[str, float], float | None] = lambda environment_id, score: None
 

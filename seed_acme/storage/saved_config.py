@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import re
 import typing
 from typing import Any, TypeVar
 
@@ -21,7 +20,6 @@ from seed_acme.files import local
 from seed_acme.storage import trust as trust_lib
 
 _TYPE = 'type'
-_TYPE_NAME = re.compile(r'[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*')
 _SPECIAL_FLOATS = {'inf': math.inf, '-inf': -math.inf, 'nan': math.nan}
 _T = TypeVar('_T')
 
@@ -219,7 +217,7 @@ def _is_record(kind: Any) -> bool:
 
 def _type_name(kind: type) -> str:
   name = f'{kind.__module__}:{kind.__qualname__}'
-  if kind.__module__ == '__main__' or not _TYPE_NAME.fullmatch(name):
+  if kind.__module__ == '__main__' or not dotted_path.NAMED.fullmatch(name):
     raise types.UserError(
       f'the configuration class {name} cannot be found again when the run is resumed: '
       'define it at the top level of a module that can be imported'
@@ -272,7 +270,7 @@ def _decode_float(value: dict[str, Any], path: str) -> float:
 def _resolve(name: Any, path: str) -> Any:
   """Returns the frozen dataclass with a type name."""
   where = f' ({path})' if path else ''
-  if not isinstance(name, str) or not _TYPE_NAME.fullmatch(name):
+  if not isinstance(name, str) or not dotted_path.NAMED.fullmatch(name):
     raise types.UserError(f'{name!r}{where} is no type name of the form package.module:Class')
   module_name, class_name = name.split(':')
   try:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import dataclasses
-import re
 import shlex
 from typing import Any
 
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.envs import registry as environments
 
 _TYPE = 'type'
 _OWN = 'seed_acme.'
 _ENVIRONMENT, _SETTINGS = 'environment.id', 'environment.settings'  # settings name no code
-_CODE = re.compile(r'[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +68,11 @@ def _walk(value: Any, field: str) -> Iterator[tuple[str, str]]:
   elif isinstance(value, list):
     for item in value:
       yield from _walk(item, field)
-  elif isinstance(value, str) and (_is_type(field) or not field.startswith(_SETTINGS)):
-    path = environments.named_code(value) if field == _ENVIRONMENT else value
-    if path and (field == _ENVIRONMENT or _CODE.fullmatch(path)):
-      yield field, path
+  elif not isinstance(value, str):
+    return
+  elif field == _ENVIRONMENT:
+    if environments.named_module(value):
+      yield field, value
+  elif _is_type(field) or not field.startswith(_SETTINGS):
+    if dotted_path.NAMED.fullmatch(value):
+      yield field, value

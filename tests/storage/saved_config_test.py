@@ -42,6 +42,13 @@ class Odd:
   mapping: dict[str, float] = dataclasses.field(default_factory=lambda: {'x': -math.inf})
 
 
+@dataclasses.dataclass(frozen=True)
+class Änderung:
+  """A record whose name is not written in ASCII."""
+
+  größe: int = 1
+
+
 @dataclasses.dataclass
 class Thawed:
   """A record that is not frozen."""
@@ -89,6 +96,10 @@ def test_round_trip_of_tuples_none_and_infinities():
 def test_what_cannot_be_restored_is_not_saved(value, message):
   with pytest.raises(types.UserError, match=message):
     saved_config.to_json(value)
+
+
+def test_a_class_may_have_any_name_of_python():
+  assert saved_config.from_json(saved_config.to_json(Änderung(2))) == Änderung(2)
 
 
 def test_a_class_inside_a_function_is_not_saved():

@@ -63,7 +63,7 @@ def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Su
       suite.Example(start + mujoco_level, 'mujoco', ('mujoco',)),
     ),
     # gym imports the module of `module:Name-v0`.
-    named_code=lambda environment_id: environment_id if ':' in level(environment_id) else '',
+    named_module=lambda environment_id: level(environment_id).rpartition(':')[0],
   )
 
 

@@ -39,5 +39,5 @@ SUITE = suite.Suite(
   make=_make,
   check=_check,
   names=list,
-  named_code=lambda environment_id: environment_id,
+  named_module=lambda environment_id: environment_id.replace(':', '.').rpartition('.')[0],
 )

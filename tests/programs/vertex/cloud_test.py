@@ -161,14 +161,24 @@ def test_more_requirements_of_the_user_follow(tmp_path):
   assert lines[-1] == 'my-simulator==1.0'
 
 
-def _with_environment(id_):
+def _with_environment(id_, **settings):
   return dataclasses.replace(
-    registry.load('catch_vtrace'), environment=config_lib.EnvironmentConfig(id_)
+    registry.load('catch_vtrace'), environment=config_lib.EnvironmentConfig(id_, settings)
   )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('id_', ['my_world.catch:make', 'my_world.catch.make', 'my_world:make'])
+@pytest.mark.parametrize(
+  'id_',
+  [
+    'my_world.catch:make',
+    'my_world.catch.make',
+    'my_world:make',
+    'my_world:Catch-v0',
+    'gym:my_world.catch:Catch-v0',
+    'gymnasium:my_world:Catch-v0',
+  ],
+)
 def test_modules_of_the_user_have_to_come_along(tmp_path, id_):
   config = _with_environment(id_)
   with pytest.raises(types.UserError) as caught:
@@ -184,6 +194,11 @@ def test_modules_that_are_installed_come_with_their_distribution():
     _with_environment('scipy.optimize:rosen'), '', '', has_accelerator=False
   )
   assert 'scipy' in _pins(lines)
+
+
+def test_a_setting_of_the_environment_names_no_module():
+  config = _with_environment('catch', skin='red:blue')
+  cloud_stage.requirements(config, '', '', has_accelerator=False)
 
 
 def test_the_staged_package_is_clean_and_whole(tmp_path):
