@@ -5,7 +5,6 @@ config.json of a run.
 from __future__ import annotations
 
 import importlib
-from importlib import abc
 import importlib.util
 import pathlib
 import pkgutil
@@ -18,6 +17,7 @@ from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.checks import field_types
 from seed_acme.checks import near_names
+from seed_acme.envs import registry as environments
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust
 
@@ -54,15 +54,10 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
     raise types.UserError(f'config file {path} does not exist')
   if path.suffix != '.py':
     raise types.UserError(f'config file {path} must end in .py or .json')
-  spec = importlib.util.spec_from_file_location(path.stem, path)
-  assert spec is not None and spec.loader is not None
-  module = importlib.util.module_from_spec(spec)
   before = sys.modules.get(path.stem)
   has_name = before is None or _is_of(before, path)
-  if has_name:
-    sys.modules[path.stem] = module  # dataclasses look there for their own module, and runs, too
   try:
-    experiment = _run(spec.loader, module)
+    experiment = _experiment(path, has_name)
     if before is not None and not has_name:
       _refuse_code_of(before, experiment, path)
     # Here already, because a value of another type would confuse the command line.
@@ -75,16 +70,26 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
     if isinstance(error, types.UserError):
       raise types.UserError(f'config file {path}: {error}') from error
     raise
-  if has_name:
-    dotted_path.remember(path.stem)
   return experiment
 
 
-def _run(loader: abc.Loader, module: python_types.ModuleType) -> config_lib.ExperimentConfig:
-  """Executes a user's file as the module, and returns its experiment."""
-  try:
+def _experiment(path: pathlib.Path, has_name: bool) -> config_lib.ExperimentConfig:
+  """Returns the experiment of a user's file. has_name: whether it may be the module of its name."""
+  spec = importlib.util.spec_from_file_location(path.stem, path)
+  assert spec is not None and spec.loader is not None
+  loader = spec.loader
+
+  def execute() -> python_types.ModuleType:
+    module = importlib.util.module_from_spec(spec)
+    if has_name:
+      sys.modules[path.stem] = module  # dataclasses look there for their own module, and runs, too
     loader.exec_module(module)
-    experiment = module.experiment()
+    return module
+
+  try:
+    module = dotted_path.current(execute)
+    with dotted_path.remembering():
+      experiment = module.experiment()
   except Exception as error:  # from the user's own code, reported in one line
     reason = ' '.join(str(error).split())
     raise types.UserError(f'{type(error).__name__}: {reason}') from error
@@ -100,6 +105,11 @@ def _is_of(module: python_types.ModuleType, path: pathlib.Path) -> bool:
   return file is not None and pathlib.Path(file).resolve() == path.resolve()
 
 
+def _module(code: str) -> str:
+  """Returns the module of what `trust.named_code` finds."""
+  return environments.named_module(code) or code.partition(':')[0]
+
+
 def _refuse_code_of(
   other: python_types.ModuleType, experiment: config_lib.ExperimentConfig, path: pathlib.Path
 ) -> None:
@@ -109,7 +119,7 @@ def _refuse_code_of(
     code = trust.named_code(saved_config.to_json(experiment))
   except types.UserError:  # about values that cannot be saved, which the types of fields explain
     return
-  named = [found for _, found in code if found.partition(':')[0] == path.stem]
+  named = [found for _, found in code if _module(found) == path.stem]
   if named:
     raise types.UserError(
       f'{named[0]} would be looked for in another module {path.stem}, '

@@ -26,8 +26,7 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   from seed_acme.storage import run_directory
   from seed_acme.storage import saved_config
 
-  folder = lifecycle.prepare(config, run_dir)
-  config = lifecycle.starting_from_a_fixed_run(config)
+  config, folder = lifecycle.prepare(config, run_dir)
   with run_directory.lock(folder):  # refuses a run that is under way
     saved_config.save(config, folder.config)
     processes.clear_failure(folder)

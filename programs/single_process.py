@@ -131,7 +131,7 @@ class SingleProcess:
     should_stop: Callable[[], bool] = lambda: False,
     on_hanging_close: Callable[[], None] = lambda: None,
   ):
-    """should_stop: called every second while a step waits for replay; if true, the step ends.
+    """should_stop: asked every `_LOOK_S` seconds while a step waits for replay; if true, it ends.
     on_hanging_close: called if close() of environments does not return."""
     # No actor waits for a batch here, so all training environments may share one.
     self._rows_together = config.inference.batch_size or layout_lib.Layout.of(config).num_training

@@ -24,7 +24,7 @@ def make_samples(
   unrolls_per_item: int,
   prefetch_batches: int,
   items: local_items.LocalItems | None = None,
-  drop: Callable[[str], None] = print,
+  on_dropped: Callable[[str], None] = print,
   example: types.Unroll | None = None,
   is_memory: bool = False,
 ) -> Iterable[types.Sample]:
@@ -32,7 +32,7 @@ def make_samples(
 
   prefetch_batches: samples that the `Prefetcher` fetches ahead; with 0, Reverb takes items one by
   one from any server. items: the items whose tickets the table holds; None = the table holds the
-  items. drop: see `local_items.Samples`. example: an unroll with the classes that samples
+  items. on_dropped: see `local_items.Samples`. example: an unroll with the classes that samples
   shall have, because Reverb's signature loses those of NamedTuples; None = they may be lost.
   is_memory: whether the table hands out an item again and again. TensorFlow then makes the batches,
   which is faster for many small items. If it meets an item of another form, it loses those of the
@@ -51,7 +51,7 @@ def make_samples(
   if not is_memory:
     take = functools.partial(_whole, example) if items is None else items.take
     queue = dataset.with_options(options)
-    return local_items.Samples(queue, take, num_items, unrolls_per_item, drop)
+    return local_items.Samples(queue, take, num_items, unrolls_per_item, on_dropped)
   dataset = dataset.batch(num_items, drop_remainder=True)
   to_sample = functools.partial(
     _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item, example=example
@@ -134,16 +134,16 @@ class Prefetcher:
     samples: Iterable[types.Sample],
     on_failure: Callable[[BaseException], None],
     num_ahead: int,
-    drop: Callable[[str], None] = print,
+    on_dropped: Callable[[str], None] = print,
   ):
     """num_ahead: samples to fetch before they are asked for; 0 = fetch each when it is asked for.
-    drop: called with the reason when an item of a replay memory does not match the table's
+    on_dropped: called with the reason when an item of a replay memory does not match the table's
     signature, which any client can insert. Draws of the same batch that came before it are lost."""
     # A SimpleQueue of Python 3.10 waits for ever if its timeout runs out at a bad moment.
     self._queue: queue.Queue[types.Sample] = queue.Queue()
     self._iterator: Iterator[types.Sample] = iter(samples)
     self._on_failure = on_failure
-    self._drop = drop
+    self._on_dropped = on_dropped
     self._wanted = threading.Semaphore(num_ahead)  # samples to fetch
     self._has_asked = False  # for the sample that `next` returns
     self._stopped = threading.Event()
@@ -186,7 +186,7 @@ class Prefetcher:
       except StopIteration:
         raise RuntimeError('the samples of the replay ended') from None
       except tf.errors.InvalidArgumentError as error:
-        self._drop(local_items.why_another_form(error))
+        self._on_dropped(local_items.why_another_form(error))
 
   def stop(self) -> None:
     """Tells the thread to end, after a fetch in progress, and does not wait for it.

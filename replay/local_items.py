@@ -88,18 +88,18 @@ class Samples:
     take: Callable[[Any], Parts],
     num_items: int,
     unrolls_per_item: int,
-    drop: Callable[[str], None],
+    on_dropped: Callable[[str], None],
   ):
     """queue: `reverb.ReplaySample` of one item or ticket each. They are drawn one by one, not a
     sample at a time, because an invalid one is to be replaced by just one other, and those before
     it are to be kept: while actors wait for new weights, there are no more. take: returns the item
-    of what was drawn, or raises `NoItem`. num_items: items in a sample. drop: called with the
+    of what was drawn, or raises `NoItem`. num_items: items in a sample. on_dropped: called with the
     reason when something in the table is not one of our items."""
     self._queue = queue
     self._take = take
     self._num_items = num_items
     self._unrolls_per_item = unrolls_per_item
-    self._drop = drop
+    self._on_dropped = on_dropped
 
   def __iter__(self) -> Iterator[types.Sample]:
     queue = iter(self._queue)
@@ -120,9 +120,9 @@ class Samples:
         drawn = next(queue)
         return self._take(drawn.data), drawn.info
       except tf.errors.InvalidArgumentError as error:
-        self._drop(why_another_form(error))
+        self._on_dropped(why_another_form(error))
       except NoItem as error:
-        self._drop(str(error))
+        self._on_dropped(str(error))
 
 
 def merged(parts: Parts) -> types.Unroll:

@@ -17,8 +17,8 @@ from seed_acme.replay import table_counts
 from seed_acme.replay import tables
 
 _TIMEOUT_S, _ANSWER_S = 60, 1
-# A server that saves counts as dead if it writes nothing for so long. A node has 45 s to end, in
-# which it must also write the rest of the checkpoint.
+# A server that saves counts as dead if it writes nothing for so long. Besides the time for saving
+# memories, a node has 45 s to end, in which it must also write the rest of the checkpoint.
 SILENT_S = 20.0
 _LOOK_S = 0.1
 _STOP_S = 10.0  # for a server that does not answer any more

@@ -40,7 +40,7 @@ _BY_RIGHT = (
   'seed_acme/transport/fence.py',
 )
 _BY_NUMBER = re.compile(
-  r'num_learner_hosts|num_shards|is_shared|is_sharded|is_alone|\bhosts is (not )?None'
+  r'num_learner_hosts|num_shards|has_several_learners|is_sharded|is_alone|\bhosts is (not )?None'
   r'|(^|[ .])exchange$'
 )
 _TRAVELLING = frozenset(

@@ -133,14 +133,14 @@ class Layout:
     return len(self.actors) - bool(self.num_evaluation)
 
   @property
-  def is_shared(self) -> bool:
+  def has_several_learners(self) -> bool:
     """Whether several hosts learn together."""
     return len(self.learners) > 1
 
   @property
   def exchanging(self) -> tuple[Learner, ...]:
     """Learner hosts that exchange gradients; () if there is only one."""
-    return self.learners if self.is_shared else ()
+    return self.learners if self.has_several_learners else ()
 
   @property
   def is_sharded(self) -> bool:

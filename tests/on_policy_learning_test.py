@@ -101,7 +101,7 @@ def test_the_preset_learns_cartpole_with_every_seed(tmp_path, preset, seed):
 def test_the_preset_learns_continuous_actions(tmp_path, preset):
   """The target is far above random actions (-3) and above acting blindly (0); the best is 3."""
   environment = toy.Toy(1, 0, size=2)
-  assert (environment.random_return, environment.chance_return) == (-3.0, 0.0)
+  assert (environment.random_return, environment.memoryless_return) == (-3.0, 0.0)
   assert _train(_toy(preset), tmp_path, target=1.0, max_steps=_TOY_STEPS) >= 1.0
 
 

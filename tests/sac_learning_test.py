@@ -88,7 +88,7 @@ def test_transitions_learnt_per_step_inserted(tmp_path, updates_per_step, fields
 def test_the_toy_is_learnt_with_either_bootstrap(tmp_path, bootstrap):
   """The target is far above random actions (-3) and above acting blindly (0); the best is 3."""
   environment = toy.Toy(1, 0, size=2)
-  assert (environment.random_return, environment.chance_return) == (-3.0, 0.0)
+  assert (environment.random_return, environment.memoryless_return) == (-3.0, 0.0)
   config = _toy(20_000, bootstrap=bootstrap, updates_per_step=0.25, discount=0.9, target_step=0.02)
   assert _greedy_score(config, tmp_path, 100) >= 2.0
 

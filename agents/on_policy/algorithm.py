@@ -1,5 +1,6 @@
-"""An on-policy algorithm as a record of functions and numbers, independent of the configuration.
+"""An on-policy algorithm as a record of functions and numbers.
 
+Of the configuration it keeps only the records of the penalties and of the optimiser.
 `resolve.algorithm` makes the record once, from the configuration. The functions that distinguish an
 algorithm are in the module of its name: `vtrace`, `ppo`, `awr`, `vmpo`, `vpg`.
 """

@@ -54,7 +54,10 @@ class NormalizationConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnPolicyConfig(config_lib.AgentConfig):
-  """Configuration with one field per design choice; the defaults are plain PPO with clipping.
+  """Configuration with one field per design choice.
+
+  The defaults are the loss of PPO in a single gradient step; `presets.ppo` adds the passes and
+  minibatches that make it PPO.
 
   batch_size: unrolls in one update. Weights reach inference once an update, after all epochs.
   num_epochs: passes over the batch in one update.

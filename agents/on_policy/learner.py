@@ -76,6 +76,7 @@ def prepare(
   changes_statistics = networks.acting.values is not None and is_first
   if changes_statistics or not algorithm.estimates_in_loss:
     batch = _with_estimates(algorithm, networks, batch, is_first)
+  # After the statistics were updated, because it converts values by those from before.
   batch = batch._replace(behaviour_values=networks.acting.value_when_acting(batch.behaviour_values))
   mask, version = rows_lib.learnt_transitions(sample.unroll, algorithm)
   batch = _as_transitions(batch) if algorithm.by_transitions else batch
@@ -91,13 +92,13 @@ def _with_estimates(
   """Adds targets and advantages to a batch. The first pass also updates the values' statistics."""
   outputs = loss_lib.forward(algorithm, networks, batch)
   estimates = loss_lib.estimate(algorithm, networks, batch, outputs)
-  targets, advantages = _converted_and_counted(
+  targets, advantages = _normalize_and_update_popart(
     algorithm, networks.acting, estimates, batch.mask, is_first
   )
   return batch._replace(targets=targets, advantages=advantages)
 
 
-def _converted_and_counted(
+def _normalize_and_update_popart(
   algorithm: algorithm_lib.Algorithm,
   network: network_lib.OnPolicyNetwork,
   estimates: algorithm_lib.Estimates,
@@ -105,9 +106,11 @@ def _converted_and_counted(
   is_first: bool,
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Returns targets and advantages `[T, B]` in the units that values are learnt in. In the first
-  pass the targets are also counted in PopArt's statistics, which define these units.
+  pass the targets also enter PopArt's statistics, which define these units.
 
-  Until the first statistics exist, nothing is rescaled.
+  Unless the statistics are to be renewed first (`popart_order`), the units are those from before
+  this batch. Until these have a spread the new ones are used, because a division by a spread close
+  to 0 would make the targets enormous.
   """
   before = loss_lib.in_learnt_units(network, estimates)
   if network.values is None or not is_first:
@@ -144,9 +147,9 @@ def finish(
   The update of the statistics comes last, because within an update, and in the ratio of policy and
   behaviour, only gradients may change the network's output.
   """
-  inputs, _ = rows_lib.learnt_rows(sample.unroll, algorithm)
   if network.observations is not None:
-    mask = algorithm.steps(inputs).mask
+    inputs, _ = rows_lib.learnt_rows(sample.unroll, algorithm)
+    mask, _ = rows_lib.learnt_transitions(sample.unroll, algorithm)
     network.observations.update(tree.map_structure(lambda x: x[:-1], inputs.observation), mask)
   if network.values is None:
     return {}

@@ -147,6 +147,8 @@ def _chosen(choices: tf.Tensor | None, x: tf.Tensor) -> tf.Tensor:
 
 
 def _weights(sample: types.Sample, mask: tf.Tensor, config: sac_config.SACConfig) -> tf.Tensor:
+  """Returns the importance weight of its unroll for each transition. mask: `[U, B]`, or `[1, k B]`
+  with k transitions of each of B unrolls, of which those of one unroll lie B apart."""
   weights = priorities_lib.importance_weights(sample.probabilities, config)
   by_unroll = tf.reshape(tf.ones_like(mask, tf.float32), [-1, config.batch_size])
   return tf.reshape(by_unroll * weights, mask.shape)

@@ -40,7 +40,8 @@ class HindsightConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SACConfig(memory_config.MemoryAgentConfig):
-  """Defaults are those of Haarnoja et al. 2018b, table 1, where it gives them.
+  """Defaults are those of Haarnoja et al. 2018b, table 1, where it gives them, except that alpha is
+  fixed to 1: table 1 learns it, with a target entropy of -D nats for D dimensions of the action.
 
   discount: gamma per agent step.
   updates_per_step: gradient steps for every row inserted, enforced by the rate limiter; the row
@@ -108,7 +109,8 @@ class SACConfig(memory_config.MemoryAgentConfig):
   hindsight: HindsightConfig = HindsightConfig()
 
   def samples_per_insert(self) -> float:
-    """An update draws `batch_size` unrolls, and an unroll is `unroll_length` steps."""
+    """See the base class. An unroll brings `unroll_length` new rows, so `updates_per_step` times as
+    many updates are made for it, and each of them draws `batch_size` unrolls."""
     return self.updates_per_step * self.unroll_length * self.batch_size
 
   def check(self, experiment: config_lib.ExperimentConfig) -> None:

@@ -10,6 +10,7 @@ import tree
 
 from seed_acme import agent as agent_lib
 from seed_acme import types
+from seed_acme.agents import learnt_rows as rows_lib
 from seed_acme.agents.sac import batch as batch_lib
 from seed_acme.agents.sac import config as sac_config
 from seed_acme.agents.sac import hindsight
@@ -17,7 +18,6 @@ from seed_acme.agents.sac import loss as loss_lib
 from seed_acme.agents.sac import network as network_lib
 from seed_acme.checks import dotted_path
 from seed_acme.ops import distributions
-from seed_acme.ops import transitions as transitions_lib
 
 # Number of action values, whether there is a state value -> critics.
 MakeCritics = Callable[[int, bool], network_lib.Critics]
@@ -113,7 +113,7 @@ def finish(
 ) -> dict[str, tf.Tensor]:
   """Updates the observation statistics with the sample, after the update that used the old ones."""
   if policy.observations is not None:
-    rows = tree.map_structure(lambda x: x[config.overlap :], sample.unroll.inputs)
-    mask = transitions_lib.transitions(rows, gamma=config.discount).mask
-    policy.observations.update(tree.map_structure(lambda x: x[:-1], rows.observation), mask)
+    inputs, _ = rows_lib.learnt_rows(sample.unroll, config)
+    mask, _ = rows_lib.learnt_transitions(sample.unroll, config)
+    policy.observations.update(tree.map_structure(lambda x: x[:-1], inputs.observation), mask)
   return {}

@@ -1,18 +1,19 @@
 """The losses of SAC (Haarnoja et al. 2018a, arXiv 1801.01290, section 4; 2018b, 1812.05905).
 
-With a ~ pi(. | x) a fresh sample, Q_min the least of the critics and c the entropy's weight:
+With a ~ pi(. | x) a fresh sample, Q_min the least of the critics, alpha the weight of the entropy:
 
-  policy       mean( c log pi(a|x) - Q_min(x, a) ),  through the sample to the policy alone
+  policy       mean( alpha log pi(a|x) - Q_min(x, a) ),  through the sample to the policy alone
                for discrete actions, which no gradient passes:  -mean( A log pi(a|x) ),  where A is
-               Q_min(x, a) - c log pi(a|x) - V(x), scaled to mean 0 and standard deviation 1
+               Q_min(x, a) - alpha log pi(a|x) - V(x), scaled to mean 0 and standard deviation 1
   critics      sum_k mean( w 1/2 (Q_k(x_t, a_t) - y_t)^2 )
-  state value  mean( 1/2 (V(x) - Q_min(x, a) + c log pi(a|x))^2 )
-  c            c (mean H - H_target)
+  state value  mean( 1/2 (V(x) - Q_min(x, a) + alpha log pi(a|x))^2 )
+  alpha        alpha (mean H - H_target)
 
-  y_t = r_t + d_t Q'_min(x_{t+1}, a') - d_t c log pi(a'|x_{t+1}),  or  r_t + d_t V'(x_{t+1})
+  y_t = r_t + d_t Q'_min(x_{t+1}, a') - d_t alpha log pi(a'|x_{t+1}),  or  r_t + d_t V'(x_{t+1})
 
 A mean is over unmasked transitions. H = -log pi(a|x), in nats, is summed over the dimensions of the
-action, so a target of -D for D dimensions in [-1, 1] asks for a density of e on average in each.
+action. A target of -D for D dimensions is -1 nat in each, the entropy of a uniform distribution
+over an interval of length 1/e = 0.37 within [-1, 1].
 """
 
 from __future__ import annotations
@@ -194,8 +195,8 @@ def _policy_loss(
   state_values: tf.Tensor | None,
   mask: tf.Tensor,
 ) -> tf.Tensor:
-  """Computes the policy's loss from soft_values `[T, N]`, Q_min(x, a) - c log pi(a|x) of the fresh
-  actions."""
+  """Computes the policy's loss from soft_values `[T, N]`, Q_min(x, a) - alpha log pi(a|x) of the
+  fresh actions."""
   mean = lambda x: transitions_lib.masked_mean(x, mask)
   if distribution.is_reparametrizable:
     return -mean(soft_values)

@@ -17,7 +17,7 @@ from seed_acme.agents import registry
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
-from seed_acme.inference import step_quota
+from seed_acme.inference import unroll_quota
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
@@ -37,7 +37,8 @@ class Acting:
   """The acting side of an agent: the specification, a policy for each inference device, and the
   published variables that they read.
 
-  unroll_length, overlap: rows of the unrolls that the agent learns from.
+  unroll_length, overlap: T transitions that the agent learns from in each unroll, and burn-in rows
+    before them; an unroll has overlap + T + 1 rows.
   """
 
   spec: types.EnvironmentSpec
@@ -138,10 +139,10 @@ def make_inference_servers(
   )
 
 
-def _make_quota(layout: layout_lib.Layout) -> step_quota.StepQuota | None:
+def _make_quota(layout: layout_lib.Layout) -> unroll_quota.UnrollQuota | None:
   if not layout.unrolls_per_update:
     return None
-  return step_quota.StepQuota(layout.num_training, layout.unrolls_per_update)
+  return unroll_quota.UnrollQuota(layout.num_training, layout.unrolls_per_update)
 
 
 def make_training_loop(

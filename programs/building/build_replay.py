@@ -93,7 +93,7 @@ def _part(saved: pathlib.Path, layout: layout_lib.Layout, host: int, shard: int)
 
   Its name depends on the numbers of hosts and shards, so a run saved with other numbers has none.
   """
-  of_host = saved / checkpoint.part_of_host(host) if layout.is_shared else saved
+  of_host = saved / checkpoint.part_of_host(host) if layout.has_several_learners else saved
   return memories.part(of_host, shard, len(layout.learners[host].shards))
 
 

@@ -18,12 +18,12 @@ from seed_acme.storage import saved_config
 
 # Fields that may have another value on each learner host. The limits of the run may change when it
 # is resumed, but schedules and its end depend on them, and so does what is computed on the
-# precision.
+# precision. The chief alone reads the checkpoint that a run starts from.
 _MAY_DIFFER_BETWEEN_HOSTS = saved_config.MAY_CHANGE_ON_RESUME - {
   'total_steps',
   'max_wall_s',
   'network.precision',
-}
+} | {'initial_checkpoint'}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -57,10 +57,10 @@ def run(options: Options) -> int:
   with bucket_folder.opened(path) as run:
     assert run is not None
     try:
-      folder = lifecycle.prepare(config, str(run.path), run.bucket)
+      config, folder = lifecycle.prepare(config, str(run.path), run.bucket)
     except lifecycle.RunFinished as error:
       return _end_again(run, options, error)
-    return _run_in(folder, options)
+    return _run_in(folder, options._replace(config=config))
 
 
 def _run_beside_chief(options: Options) -> int:

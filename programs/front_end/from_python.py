@@ -58,7 +58,7 @@ def train(
   way.refuse(layout)
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
-    folder = lifecycle.prepare(config, path, bucket)
+    config, folder = lifecycle.prepare(config, path, bucket)
     shown = terminal.Progress() if progress else None
     if shown is not None:
       resuming = 'Resuming' if folder.holds_run() else 'Run'

@@ -25,6 +25,7 @@ from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.front_end import warm_start
 from seed_acme.programs.pictures import video
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
@@ -32,7 +33,6 @@ from seed_acme.programs.system import streams
 from seed_acme.programs.trial import door
 from seed_acme.programs.trial import specification
 from seed_acme.storage import checkpoint
-from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -51,11 +51,13 @@ class RunFinished(types.UserError):
 
 def prepare(
   config: config_lib.ExperimentConfig, path: str | None, bucket: str = ''
-) -> run_directory.RunDirectory:
+) -> tuple[config_lib.ExperimentConfig, run_directory.RunDirectory]:
   """Makes the run folder, or checks that `path` can be resumed with this configuration.
 
   bucket: where the run is if `path` is a copy. Before anything is written, raises `types.UserError`
     and `door.CannotStart`, and `RunFinished` if nothing is left to do.
+
+  Returns the folder, and the configuration with a fixed run to start from (`warm_start`).
   """
   config_validation.validate(config)
   environments.check(config)
@@ -65,6 +67,7 @@ def prepare(
   _check_ports(config)
   if path is not None:
     run = run_directory.RunDirectory(run_directory.located(path))
+    config = warm_start.fixed(config, run)
     check_resume(config, run)
     [spec] = door.check([config])
     # The network was built for the specification in the run folder, which may treat choices as mere
@@ -72,12 +75,13 @@ def prepare(
     spec = specification.check_resume(run, spec)
     run = dataclasses.replace(run_directory.create(path), bucket=bucket)
   else:
+    config = warm_start.fixed(config)
     if config.initial_checkpoint:
       opening.load_checkpoint(config.initial_checkpoint)
     [spec] = door.check([config])
     run = run_directory.new(config.name)
   specification.save(run, spec)
-  return run
+  return config, run
 
 
 def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> None:
@@ -158,7 +162,6 @@ def run(
     before = run_dir.config.read_text(encoding='utf-8') if run_dir.config.exists() else None
     latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
     latest_before = latest.resolve() if latest.is_symlink() else None
-    config = starting_from_a_fixed_run(config)
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
       if not run_directory.point_latest(run_dir):
@@ -181,18 +184,6 @@ def run(
     if not outcome.summary:
       _put_back(run_dir, before, latest_before)
     return outcome
-
-
-def starting_from_a_fixed_run(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """Returns the configuration with the run that `runs/latest` is now as `initial_checkpoint`, if it
-  names the link, because the link will point to the new run when the learner reads it."""
-  name = config.initial_checkpoint
-  place, _ = checkpoint_choice.split(name)
-  latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST).absolute()
-  path = pathlib.Path(place).absolute()
-  if not name or not latest.is_symlink() or latest not in (path, *path.parents):
-    return config
-  return dataclasses.replace(config, initial_checkpoint=f'{path.resolve()}{name[len(place) :]}')
 
 
 def _warn_of_lost_steps(run: run_directory.RunDirectory, show: Callable[[str], None]) -> None:

@@ -66,7 +66,7 @@ def _train(
   layout, launch = layout_lib.Layout.of(config), launches.load(options.launch)
   launch.refuse(layout)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
-  folder = lifecycle.prepare(config, path, bucket)
+  config, folder = lifecycle.prepare(config, path, bucket)
   if not options.prints_json:
     log_folder = f'--logdir={shown(folder).rstrip("/")}/tensorboard'
     print(

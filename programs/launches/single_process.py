@@ -24,7 +24,7 @@ class Launch(here.Here):
 
   def refuse(self, layout: layout_lib.Layout) -> None:
     """Refuses several learner hosts."""
-    if layout.is_shared:
+    if layout.has_several_learners:
       raise types.UserError(
         f'num_learner_hosts ({len(layout.learners)}) needs --launch=local_mp, where each host is '
         'a process; with single_process set it to 1'

@@ -17,7 +17,7 @@ _POLL_S = 0.1
 
 
 def serve(node: node_lib.Node[sections_lib.ReplaySections]) -> None:
-  """Runs on the main thread of a replay node; called by `lives.py`.
+  """Runs on the main thread of a replay node.
 
   All nodes are told to stop at the same time. A learner on this machine then saves what this node
   holds, so the node serves until that learner has ended.

@@ -86,6 +86,7 @@ def train(request: Request) -> int:
   config_validation.validate(config)
   filming.refuse_elsewhere(config.record_every, '--launch=vertex_ai')
   _refuse_tracking(config)
+  _refuse_start_from_here(config)
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
@@ -120,6 +121,16 @@ def train(request: Request) -> int:
     )
   _check_resume(config, url)
   return _launch(asked)
+
+
+def _refuse_start_from_here(config: config_lib.ExperimentConfig) -> None:
+  """Raises `types.UserError` for a checkpoint to start from that is no bucket's."""
+  name = config.initial_checkpoint
+  if name and not name.startswith('gs://'):
+    raise types.UserError(
+      f'--config.initial_checkpoint={name} with --launch=vertex_ai is on this machine, where its '
+      f'nodes cannot read it: copy the run into the bucket (gcloud storage cp -r) and give its gs://'
+    )
 
 
 def _refuse_tracking(config: config_lib.ExperimentConfig) -> None:

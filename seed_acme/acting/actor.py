@@ -52,12 +52,8 @@ class EnvironmentGroup:
       types.ActorRequest(self._request_number, self._env_ids, self._run_ids, timestep)
     )
     self._request_number += 1
-    begins_episode = _LAST in timestep.step_type.tobytes()
-    self.next_call = activity_lib.Doing.RESETTING if begins_episode else activity_lib.Doing.STEPPING
-
-  def interrupt(self) -> None:
-    """Makes a waiting `receive` raise `ChannelClosed`. Called from any thread."""
-    self._channel.close()
+    resets = _LAST in timestep.step_type.tobytes()  # 7 µs less than (... == LAST).any()
+    self.next_call = activity_lib.Doing.RESETTING if resets else activity_lib.Doing.STEPPING
 
   def close(self) -> None:
     self._channel.close()
@@ -76,7 +72,6 @@ class Actor:
     self._activity = activity
     self._started = False
     self.timer = timing.PhaseTimer()
-    self.num_requests = 0  # answered, over all groups
 
   def step(self) -> None:
     """Steps every group once."""
@@ -95,11 +90,10 @@ class Actor:
       with self.timer.phase('environment'):
         begin(group.next_call, number)
         group.step(actions)
-      self.num_requests += 1
     begin(activity_lib.Doing.WAITING)
 
   def run(self, should_stop: Callable[[], bool]) -> None:
-    """Steps until `should_stop()`, or until the server or `interrupt` ends it."""
+    """Steps until `should_stop()`, or until the server ends it."""
     try:
       while not should_stop():
         self.step()
@@ -107,11 +101,6 @@ class Actor:
       raise
     except core.ChannelClosed:
       pass
-
-  def interrupt(self) -> None:
-    """Makes a waiting `run` return. Called from any thread."""
-    for group in self._groups:
-      group.interrupt()
 
   def close(self) -> None:
     """Closes channels and environments, also those of other groups when one raises.

@@ -6,10 +6,14 @@ new files, so this process must not go on with what it has read before.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+import contextlib
 import importlib
+import importlib.util
 import os
 import pathlib
 import re
+import struct
 import sys
 import sysconfig
 import traceback
@@ -57,21 +61,44 @@ def import_module(name: str, where: str) -> python_types.ModuleType:
 
 
 def import_current(name: str) -> python_types.ModuleType:
-  """Imports a user's module as its file is now. Raises what the module raises.
+  """Imports a user's module as its file is now. Raises what the module raises."""
+  return current(lambda: importlib.import_module(name))
 
-  If a file has changed, all modules of the user's that came in here are imported anew, since each
+
+def current(load: Callable[[], python_types.ModuleType]) -> python_types.ModuleType:
+  """Returns the user's module that `load` imports, as its file is now, and those of the modules
+  that it uses. Raises what `load` raises, which may be called twice.
+
+  If a file has changed, all modules of the user's that are known here are imported anew, since each
   may use the others. They are not reloaded in place, because objects of the old ones live on.
   """
-  _forget_if_changed()
+  if any(_modified(read.file) != read.modified for read in _still_loaded()):
+    _forget()
+  with remembering():
+    module = load()
+  # Of these the user has imported some before, as in a cell of a notebook, so what was read then is
+  # not known here.
+  loaded_before = _used_by(module) - _read.keys()
+  remember(*loaded_before)
+  if any(_may_be_older(_read[name]) for name in loaded_before & _read.keys()):
+    _forget()
+    with remembering():
+      module = load()
+  return module
+
+
+@contextlib.contextmanager
+def remembering() -> Iterator[None]:
+  """Remembers the user's modules that are imported within."""
   before = set(sys.modules)
   try:
-    return importlib.import_module(name)
+    yield
   finally:
-    remember(name, *set(sys.modules) - before)
+    remember(*set(sys.modules) - before)
 
 
 def remember(*names: str) -> None:
-  """Notes the files of modules that have just been imported, unless they are not the user's."""
+  """Notes the files of loaded modules, unless they are not the user's."""
   for name in names:
     module = sys.modules.get(name)
     file = _users_file(name, module)
@@ -79,26 +106,94 @@ def remember(*names: str) -> None:
       _read[name] = _Read(module, file, _modified(file))
 
 
-def _forget_if_changed() -> None:
+def _still_loaded() -> list[_Read]:
+  """Returns what was read, without modules that somebody else has removed or replaced."""
   for name, read in list(_read.items()):
-    if sys.modules.get(name) is not read.module:  # somebody else has removed or replaced it
+    if sys.modules.get(name) is not read.module:
       del _read[name]
       remember(name)
-  if any(_modified(read.file) != read.modified for read in _read.values()):
-    for name in list(_read):
-      sys.modules.pop(name, None)
-    _read.clear()
-    importlib.invalidate_caches()
+  return list(_read.values())
+
+
+def _forget() -> None:
+  """Has all modules of the user's that are known here imported anew when they are next needed."""
+  for name, read in _read.items():
+    sys.modules.pop(name, None)
+    package, _, attribute = name.rpartition('.')
+    parent = sys.modules.get(package)
+    # `from package import name` would find it there, if the package is a folder without a file.
+    if parent is not None and vars(parent).get(attribute) is read.module:
+      delattr(parent, attribute)
+  _read.clear()
+  importlib.invalidate_caches()
+
+
+def _used_by(module: python_types.ModuleType) -> set[str]:
+  """Returns the loaded modules of the user's that a module uses, itself included, as far as the
+  objects in it tell; with a package, all that is loaded of it."""
+  found: set[str] = set()
+  to_visit = [module.__name__, *_homes(module)]  # a file may have the name of another module
+  while to_visit:
+    name = to_visit.pop()
+    loaded = sys.modules.get(name)
+    if name in found or loaded is None:
+      continue
+    if not _users_file(name, loaded) and not _is_folder(loaded):
+      continue
+    found.add(name)
+    to_visit += [below for below in list(sys.modules) if below.startswith(f'{name}.')]
+    to_visit += _homes(loaded)
+  return found
+
+
+def _homes(module: python_types.ModuleType) -> list[str]:
+  """Returns the names of the modules that the objects in a module are, or are from."""
+  return [_home(value) for value in list(_attributes(module).values())]
+
+
+def _home(value: Any) -> str:
+  kind = type(value)
+  if issubclass(kind, python_types.ModuleType):
+    name = _attributes(value).get('__name__')
+  elif issubclass(kind, (type, python_types.FunctionType)):
+    name = value.__module__
+  else:
+    name = kind.__module__
+  return name if isinstance(name, str) else ''
+
+
+def _may_be_older(read: _Read) -> bool:
+  """Whether a module was perhaps imported before its file got its present contents.
+
+  It was not if the file is older than this process, or if the bytecode that the import has left is
+  of the present contents.
+  """
+  import psutil  # actors under another Python lack it, and import each module for the first time
+
+  if read.modified is None or read.modified < psutil.Process().create_time() * 1e9:
+    return read.modified is None
+  try:
+    with open(importlib.util.cache_from_source(read.file), 'rb') as file:
+      header = file.read(16)
+  except (OSError, NotImplementedError):
+    return True
+  seconds, size = struct.unpack('<2I', header[8:]) if len(header) == 16 else (0, 0)
+  now = os.stat(read.file)
+  return (seconds, size) != (int(now.st_mtime) & 0xFFFFFFFF, now.st_size & 0xFFFFFFFF)
+
+
+def _attributes(module: python_types.ModuleType) -> dict[str, Any]:
+  """Returns a module's attributes, not by `getattr`, which makes some of TensorFlow load others."""
+  return object.__getattribute__(module, '__dict__')
 
 
 def _users_file(name: str, module: python_types.ModuleType | None) -> str:
   """Returns the source file of a module; '' if there is none, or if it is of Python, of an
   installed package or of this one."""
   # By the type, because objects of C extensions claim another class.
-  if not issubclass(type(module), python_types.ModuleType) or name == '__main__':
+  if module is None or not issubclass(type(module), python_types.ModuleType) or name == '__main__':
     return ''
-  # Not by `getattr`, which makes some modules of TensorFlow load others.
-  file = object.__getattribute__(module, '__dict__').get('__file__')
+  file = _attributes(module).get('__file__')
   if not file or name.partition('.')[0] == __name__.partition('.')[0]:
     return ''
   path = pathlib.Path(file).absolute()
@@ -106,6 +201,13 @@ def _users_file(name: str, module: python_types.ModuleType | None) -> str:
   if is_of_python or path.suffix != '.py' or set(_OF_OTHERS) & set(path.parts):
     return ''
   return str(path)
+
+
+def _is_folder(module: python_types.ModuleType) -> bool:
+  """Whether a module is a package without a file of its own."""
+  if not issubclass(type(module), python_types.ModuleType):
+    return False
+  return not _attributes(module).get('__file__') and '__path__' in _attributes(module)
 
 
 def _modified(file: str) -> int | None:

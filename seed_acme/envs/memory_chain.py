@@ -22,7 +22,7 @@ class MemoryChain(lockstep.EndTogether):
   `1 - row / length` (0 at LAST), the query flag. Actions int32, one for each cue.
 
   From row 1 on observations and rewards are equal for all cues, so the expected return of
-  a policy without memory is `chance_return`, whatever it does. There is one exception: a
+  a policy without memory is `memoryless_return`, whatever it does. There is one exception: a
   memoryless network that is fed its *previous action* can carry the cue from row to row in
   its actions. Do not feed it to a baseline that is meant to have no memory.
 
@@ -50,13 +50,13 @@ class MemoryChain(lockstep.EndTogether):
     self._blank[length, num_cues + 1] = 1
 
   @property
-  def chance_return(self) -> float:
+  def memoryless_return(self) -> float:
     """Mean return of every policy without memory: `2 / num_cues - 1`."""
     return 2 / self._num_cues - 1
 
   def memory_score(self, mean_return: float) -> float:
     """Returns 0 for a policy without memory, 1 for a perfect one (negative = worse than chance)."""
-    return (mean_return - self.chance_return) / (1 - self.chance_return)
+    return (mean_return - self.memoryless_return) / (1 - self.memoryless_return)
 
   def reset(self) -> types.VectorTimeStep:
     """Abandons the episodes and starts new ones; the random stream continues."""

@@ -63,7 +63,7 @@ class _CopyVectors(lockstep.EndTogether):
     return float(self._num_vectors)
 
   @property
-  def chance_return(self) -> float:
+  def memoryless_return(self) -> float:
     """Best mean return of a policy that does not know the requested vector: 0, with a = 0."""
     return 0.0
 
@@ -125,7 +125,7 @@ class Toy(_CopyVectors):
   Each of the `length` rows before LAST shows a new vector of `size` numbers, and the action
   chosen there is compared with it. A policy sees all it needs, so the task requires neither memory
   nor exploration.
-  Returns: `best_return` = length, `chance_return` = 0 without looking at the observation,
+  Returns: `best_return` = length, `memoryless_return` = 0 without looking at the observation,
   `random_return` = -length.
   """
 
@@ -139,7 +139,7 @@ class ToyMemory(_CopyVectors):
 
   Rows 0 ... num_vectors - 1 show a vector each; row `delay + t` asks for vector t. So all
   are shown before the first is asked for (`num_vectors <= delay`), and nothing in the rows
-  that ask depends on them. Returns: `best_return` = num_vectors; `chance_return` = 0, the
+  that ask depends on them. Returns: `best_return` = num_vectors; `memoryless_return` = 0, the
   best without memory; `random_return` = -num_vectors.
 
   There is one exception: a memoryless network that is fed its *previous action* can carry one
@@ -160,4 +160,4 @@ class ToyMemory(_CopyVectors):
 
   def memory_score(self, mean_return: float) -> float:
     """Returns 0 for the best policy without memory, 1 for a perfect one."""
-    return (mean_return - self.chance_return) / (self.best_return - self.chance_return)
+    return (mean_return - self.memoryless_return) / (self.best_return - self.memoryless_return)

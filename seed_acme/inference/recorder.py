@@ -9,7 +9,7 @@ from seed_acme import types
 from seed_acme.inference import episodes
 from seed_acme.inference import rows as rows_lib
 from seed_acme.inference import server_statistics
-from seed_acme.inference import step_quota
+from seed_acme.inference import unroll_quota
 from seed_acme.inference import unrolls as unrolls_lib
 from seed_acme.progress import counting
 from seed_acme.tensors import nests
@@ -28,7 +28,7 @@ class Recorder:
     counters: counting.Counters,
     num_training: int,
     frames_per_step: int,
-    quota: step_quota.StepQuota | None,
+    quota: unroll_quota.UnrollQuota | None,
     statistics: server_statistics.ServerStatistics,
   ):
     self._unrolls = unrolls

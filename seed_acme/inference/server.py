@@ -18,8 +18,8 @@ from seed_acme.inference import recorder as recorder_lib
 from seed_acme.inference import rows as rows_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import slots as slots_lib
-from seed_acme.inference import step_quota
 from seed_acme.inference import turns
+from seed_acme.inference import unroll_quota
 from seed_acme.inference import unrolls as unrolls_lib
 from seed_acme.progress import counting
 from seed_acme.tensors import nests
@@ -61,7 +61,7 @@ class InferenceServer:
     seed: int,
     sink: core.UnrollSink,
     counters: counting.Counters,
-    quota: step_quota.StepQuota | None,
+    quota: unroll_quota.UnrollQuota | None,
     statistics: server_statistics.ServerStatistics,
     checks_values: bool = True,
   ):

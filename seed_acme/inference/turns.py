@@ -12,7 +12,7 @@ from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import recorder as recorder_lib
 from seed_acme.inference import rows as rows_lib
 from seed_acme.inference import slots as slots_lib
-from seed_acme.inference import step_quota
+from seed_acme.inference import unroll_quota
 from seed_acme.inference import unrolls as unrolls_lib
 from seed_acme.tensors import nests
 
@@ -28,7 +28,7 @@ class StrictTurns:
 
   def __init__(
     self,
-    quota: step_quota.StepQuota,
+    quota: unroll_quota.UnrollQuota,
     slots: slots_lib.EnvironmentSlots,
     unrolls: unrolls_lib.UnrollAssembler,
     recorder: recorder_lib.Recorder,

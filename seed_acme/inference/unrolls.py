@@ -12,13 +12,15 @@ from seed_acme.tensors import aligned
 class UnrollAssembler:
   """Assembles rows into finished unrolls of `overlap + unroll_length + 1` rows.
 
-  Consecutive unrolls of one environment share `overlap + 1` rows: the last row of one
-  loss part is the first row of the next. An unroll's `initial_state` is the state before
-  its own row 0, so it must be stored when that row arrives, which is `overlap` rows before
-  the previous unroll ends, or several unrolls before.
+  Consecutive unrolls of one environment share `overlap + 1` rows. With `overlap` 2 and
+  `unroll_length` 3, where p is padding of step type LAST, which the mask excludes:
 
-  An environment's first row is preceded by `overlap` rows of padding with step type LAST, which
-  the mask excludes; the first real row is FIRST and resets the state.
+    rows       p  p  0  1  2  3  4  5  6
+    unroll 0  [p  p  0  1  2  3]             learns the transitions from 0 to 3
+    unroll 1           [1  2  3  4  5  6]    learns those from 3 to 6; 1 and 2 are burn-in
+
+  The `initial_state` of unroll 1 is the state before row 1. It is stored when that row arrives,
+  while unroll 0 is still being filled. Row 0 is FIRST and resets the state.
 
   Used by the inference thread only.
   """

@@ -77,7 +77,7 @@ class Learner:
     self._xla = xla
     self._devices = tuple(devices)
     self._peers = peers
-    self._local_rows: int | None = None  # of observations that stay on their host
+    self._local_batch_size: int | None = None  # unrolls whose observations stay on this host
     self._published = [self._network.variables[i] for i in published]
     self._copy = graph_function.GraphFunction(
       lambda: tuple(tf.identity(v) for v in self._published), ()
@@ -102,7 +102,7 @@ class Learner:
     progress = np.float32(min(agent_steps / self._total_steps, 1.0))
     whole = self._peers.gather(sample, self._learning.keeps_observations)
     if self._learning.keeps_observations:
-      self._local_rows = len(sample.keys)
+      self._local_batch_size = len(sample.keys)
     if self._learning.passes is None:
       metrics, priorities = self._step_once(whole, progress, rates)
     else:
@@ -171,19 +171,19 @@ class Learner:
     prepared, counted, numbers = None, None, list[tf.Tensor]()
     for epoch, its_keys in enumerate(np.split(keys, passes.num_epochs)):
       if epoch == 0 or passes.prepares_each_epoch:
-        prepared, of_sample = self._prepared(sample, its_keys[0], num_updates, epoch == 0)
+        prepared, of_sample = self._run_prepare(sample, its_keys[0], num_updates, epoch == 0)
         counted = of_sample if epoch == 0 else counted
       order = rng.permutation(passes.num_elements).astype(np.int32)
       minibatches = order.reshape(passes.num_minibatches, -1)
       for rows in zip(np.split(minibatches, num_calls), np.split(its_keys, num_calls)):
-        numbers.append(self._learnt(passes, prepared, *rows, progress, rates))
+        numbers.append(self._run_gradient_steps(passes, prepared, *rows, progress, rates))
     of_steps = np.concatenate([rows.numpy() for rows in numbers])
     metrics = self._stacks.over_passes('learn', of_steps, passes)
-    metrics.update(self._stacks.named('finish', self._finished(sample, num_updates)))
+    metrics.update(self._stacks.named('finish', self._run_finish(sample, num_updates)))
     metrics.update(self._stacks.named('prepare', counted))
     return {**metrics, 'learner/gradient_steps': float(num_steps)}
 
-  def _prepared(
+  def _run_prepare(
     self, sample: types.Sample, key: np.ndarray, num_updates: np.int64, is_first: bool
   ) -> tuple[types.Nest, tf.Tensor]:
     """Returns the prepared batch and the metrics of the sample."""
@@ -201,7 +201,7 @@ class Learner:
       self._prepare[is_first] = self._compiled(prepare, arguments)
     return self._prepare[is_first](*arguments)
 
-  def _learnt(
+  def _run_gradient_steps(
     self,
     passes: agent_lib.Passes,
     batch: types.Nest,
@@ -229,7 +229,7 @@ class Learner:
       self._learn = self._compiled(learn, arguments, self._xla)
     return self._learn(*arguments)
 
-  def _finished(self, sample: types.Sample, num_updates: np.int64) -> tf.Tensor:
+  def _run_finish(self, sample: types.Sample, num_updates: np.int64) -> tf.Tensor:
     arguments = (sample, num_updates)
     if self._finish is None:
       self._finish = self._compiled(
@@ -289,7 +289,7 @@ class Learner:
 
   def _placed(self) -> contextlib.AbstractContextManager[None]:
     """Returns a context that splits the batches of networks over devices and hosts."""
-    return data_parallel.on_devices(self._devices, self._peers.group, self._local_rows)
+    return data_parallel.on_devices(self._devices, self._peers.group, self._local_batch_size)
 
   def _keys(self, number: int) -> np.ndarray:
     """Returns `[number, 2]` int32, a key per gradient step that depends on seed and update only."""

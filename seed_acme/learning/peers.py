@@ -159,9 +159,9 @@ class Peers:
     """
     return sample
 
-  def own(self, rows: np.ndarray) -> np.ndarray:
-    """Returns the rows of this host's sample from `[B]` rows of the whole batch."""
-    return rows
+  def own(self, values: np.ndarray) -> np.ndarray:
+    """Returns those of `[B]` values of the whole batch that belong to this host's sample."""
+    return values
 
   def mean(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
     """Averages float32 gradients over the hosts, in a graph; bit-identical on each."""
@@ -303,10 +303,10 @@ class LearnerHosts(Peers):
     axes = tree.flatten(batch_axes.of_sample(sample))
     return tree.unflatten_as(sample, self.group.joined(tree.flatten(sample), axes))
 
-  def own(self, rows: np.ndarray) -> np.ndarray:
+  def own(self, values: np.ndarray) -> np.ndarray:
     """See `Peers`."""
-    number = len(rows) // self.group.number
-    return rows[self.index * number :][:number]
+    number = len(values) // self.group.number
+    return values[self.index * number :][:number]
 
   def mean(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
     """See `Peers`."""

@@ -113,7 +113,6 @@ class StatusWriter:
       'total_steps': self._settings.total_steps,
       'max_wall_s': self._settings.max_wall_s,
       'steps_per_s': self._rate.add(counts),
-      'episode_return': episodes['training'].score,
       'episode_return_last_100': episodes['training'].score,
       'evaluation_return': episodes['evaluation'].score,
       'best_checkpoint': None if self.best is None else self.best._asdict(),

@@ -20,11 +20,10 @@ class Progress:
   """A line that updates itself on a terminal; elsewhere, a plain line now and then.
 
   `update` and `finish` take the run's status: `agent_steps`, `total_steps`, `updates`,
-  `steps_per_s`, `wall_s`, `max_wall_s`, `actors` and `episode_return` (mean of the last 100
-  episodes), the `phase` of a run that is not learning right now, and `stalled`, the words for one
-  that makes no progress. Each may be None or absent
-  while it is unknown. The line has a clock of its own, which counts from when this is made. The
-  progress of something else overrides `live` and `plain`.
+  `steps_per_s`, `wall_s`, `max_wall_s`, `actors` and `episode_return_last_100`, the `phase` of a
+  run that is not learning right now, and `stalled`, the words for one that makes no progress. Each
+  may be None or absent while it is unknown. The line has a clock of its own, which counts from when
+  this is made. The progress of something else overrides `live` and `plain`.
   """
 
   plain_period_s = 10.0
@@ -59,9 +58,9 @@ class Progress:
     self._is_under_way |= not phase
 
   def _with_times(self, status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Adds `gone_s`, the seconds since the start, and `left_s`; None = unknown."""
+    """Adds `elapsed_s`, the seconds since the start, and `left_s`; None = unknown."""
     return {
-      'gone_s': self._clock() - self._started_s,
+      'elapsed_s': self._clock() - self._started_s,
       'left_s': self._time_left.update(status),
       **status,
     }
@@ -184,14 +183,14 @@ def duration(seconds: float) -> str:
 
 def _figures(status: Mapping[str, Any]) -> list[str]:
   """Returns what the run is doing, or its return, rate and connected actors."""
-  episode_return, rate = _number(status, 'episode_return'), _number(status, 'steps_per_s')
+  mean_return, rate = _number(status, 'episode_return_last_100'), _number(status, 'steps_per_s')
   connected = [actor['is_connected'] for actor in status.get('actors') or []]
   is_short = status.get('status') == 'running' and not all(connected)
   if stalled := status.get('stalled'):
     return [stalled]
   doing = status.get('phase')
   if not doing:
-    doing = 'return -' if episode_return is None else f'return {number(episode_return, 3)}'
+    doing = 'return -' if mean_return is None else f'return {number(mean_return, 3)}'
   figures = [doing]
   has_ended = status.get('status', 'running') != 'running'  # the last row has no regular period
   if not has_ended and (rate or rate == 0 and not status.get('phase')):
@@ -202,11 +201,11 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
 
 
 def _times(status: Mapping[str, Any]) -> list[str]:
-  gone_s, left_s = _number(status, 'gone_s'), _number(status, 'left_s')
+  elapsed_s, left_s = _number(status, 'elapsed_s'), _number(status, 'left_s')
   if status.get('status', 'running') != 'running' or status.get('stalled'):
     left_s = None
   return [
-    f'{duration(gone_s)} gone' if gone_s is not None else '',
+    f'{duration(elapsed_s)} elapsed' if elapsed_s is not None else '',
     f'{duration(left_s)} left' if left_s is not None else '',
   ]
 

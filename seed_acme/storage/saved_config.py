@@ -205,8 +205,8 @@ def _below_changed_type(name: str, before: dict[str, Any], after: dict[str, Any]
 
 
 def _short(value: Any) -> str:
-  text = str(value)
-  return text if len(text) <= 60 else text[:57] + '...'
+  text = str(value) or "''"
+  return text if len(text) <= 60 else f'{text[:28]}...{text[-29:]}'  # paths differ at their end
 
 
 def _is_record(kind: Any) -> bool:

@@ -3,6 +3,7 @@
 import itertools
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ def _write(tmp_path, monkeypatch):
   """Returns a function that writes a user's module, at a later time than it wrote the last one."""
   monkeypatch.syspath_prepend(tmp_path)
   monkeypatch.setattr(dotted_path, '_read', {})  # other tests have read modules, too
-  assert scripted_environments.__name__ in sys.modules  # so it does not come with those below
+  kept = {name: module for name, module in sys.modules.items() if name.startswith('tests.')}
+  assert scripted_environments.__name__ in kept  # so it does not come with those below
   times, written = itertools.count(1_000_000_000, 10), set()
 
   def write(name, text):
@@ -34,6 +36,10 @@ def _write(tmp_path, monkeypatch):
   yield write
   for name in written:
     sys.modules.pop(name, None)
+  for name, module in kept.items():  # what the modules below use is imported anew with them
+    sys.modules[name] = module
+    package, _, attribute = name.rpartition('.')
+    setattr(sys.modules[package], attribute, module)
 
 
 def _value(path='of_user:value'):
@@ -78,6 +84,80 @@ def test_so_is_one_that_the_notebook_had_imported(write):
   assert _value() == 1
   write('of_user', 'def value():\n  return 2\n')
   assert _value() == 2
+
+
+@pytest.fixture(name='write_now')
+def _write_now(write, tmp_path):
+  """Returns a function that writes a module in the life of this process, each at a later second."""
+  times = itertools.count(int(time.time()) + 10, 10)
+
+  def write_now(name, text):
+    write(name, text)
+    os.utime(tmp_path / f'{name}.py', (next(times),) * 2)
+
+  return write_now
+
+
+@pytest.mark.parametrize('writes_bytecode', [True, False])
+@pytest.mark.parametrize(
+  'text', ['import {0}\n\ndef value():\n  return {0}.number()', 'from {0} import number as value']
+)
+def test_so_is_one_that_was_edited_before_the_first_run(
+  write_now, monkeypatch, writes_bytecode, text
+):
+  monkeypatch.setattr(sys, 'dont_write_bytecode', not writes_bytecode)
+  write_now('below_user', 'def number():\n  return 1\n')
+  write_now('of_user', text.format('below_user'))
+  of_user = __import__('of_user')
+  write_now('below_user', 'def number():\n  return 2\n')
+  assert of_user.value() == 1
+  assert _value() == 2
+
+
+def test_so_is_one_that_uses_what_the_notebook_had_imported(write_now):
+  write_now('below_user', 'number = 1\n')
+  __import__('below_user')
+  write_now('below_user', 'number = 2\n')
+  write_now('of_user', 'import below_user\n\ndef value():\n  return below_user.number\n')
+  assert _value() == 2
+
+
+def test_what_the_notebook_had_imported_stays_if_its_file_does(write_now):
+  write_now('of_user', 'def value():\n  return 1\n')
+  of_user = __import__('of_user')
+  assert dotted_path.load_object('of_user:value', 'field') is of_user.value
+
+
+@pytest.mark.parametrize('has_file', [True, False])
+def test_so_are_all_modules_of_a_package(write, tmp_path, has_file):
+  (tmp_path / 'package').mkdir()
+  if has_file:
+    write('package/__init__', 'number = 0\n')
+  write('package/below', 'def value():\n  return 1\n')
+  write(
+    'package/of_user',
+    'import package.below\nfrom package import below\n\n'
+    'def value():\n  return below.value() + package.below.value()\n',
+  )
+  value = lambda: _value('package.of_user:value')
+  try:
+    __import__('package.below')
+    assert value() == 2
+    write('package/below', 'def value():\n  return 2\n')
+    assert value() == 4
+  finally:
+    for name in [name for name in sys.modules if name.partition('.')[0] == 'package']:
+      del sys.modules[name]
+
+
+def test_so_is_what_a_configuration_file_imports(write, tmp_path):
+  text = 'import below_user\n\ndef experiment():\n  return below_user.made\n'
+  made = 'from seed_acme.configs import catch_vtrace\nimport dataclasses\n\n'
+  made += 'made = dataclasses.replace(catch_vtrace.experiment(), seed={})\n'
+  write('of_user', text)
+  for seed in (1, 2):
+    write('below_user', made.format(seed))
+    assert configurations.load(str(tmp_path / 'of_user.py')).seed == seed
 
 
 def test_modules_of_packages_stay(write):

@@ -132,6 +132,19 @@ def experiment():
 """
 
 
+_OF_AN_ENVIRONMENT = """
+from seed_acme import config
+from seed_acme.configs import catch_vtrace
+import dataclasses
+
+def make(seed): ...
+
+def experiment():
+  environment = config.EnvironmentConfig('{}')
+  return dataclasses.replace(catch_vtrace.experiment(), environment=environment)
+"""
+
+
 @pytest.fixture(name='forgotten')
 def _forgotten():
   """Returns the name of a module, which is forgotten after the test."""
@@ -172,6 +185,17 @@ def test_classes_of_a_file_that_has_the_name_of_another_module_are_refused(tmp_p
   second.write_text(_OWN)  # without code of its own the name does not matter
   assert registry.load(str(second)).name == 'mine'
   assert saved_config.from_json(saved_config.to_json(experiment)) == experiment
+
+
+@pytest.mark.parametrize('code', ['my_actors.make', 'my_actors:make', 'gym:my_actors:Mine-v0'])
+def test_so_are_environments_of_such_a_file(tmp_path, forgotten, code):
+  first, second = tmp_path / f'{forgotten}.py', tmp_path / 'other' / f'{forgotten}.py'
+  second.parent.mkdir()
+  for path in (first, second):
+    path.write_text(_OF_AN_ENVIRONMENT.format(code))
+  assert registry.load(str(first)).environment.id == code
+  message = _error(second)
+  assert f'{second}: {code} would' in message and f'{first}: rename' in message
 
 
 def test_a_file_may_be_called_like_a_module_that_others_need(tmp_path):

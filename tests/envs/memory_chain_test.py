@@ -67,11 +67,11 @@ def test_policies_without_memory_are_at_chance(num_cues):
     'random': lambda observation, previous: random.integers(num_cues, size=500),
     'sees only now': lambda observation, previous: observation[:, :num_cues].argmax(axis=1),
   }
-  assert environment.chance_return == pytest.approx({2: 0.0, 5: -0.6}[num_cues])
+  assert environment.memoryless_return == pytest.approx({2: 0.0, 5: -0.6}[num_cues])
   for name, choose in policies.items():
     mean_return = play_episodes(environment, 40, choose)
     # 20,000 episodes: a standard deviation of the mean is at most 0.007.
-    assert mean_return == pytest.approx(environment.chance_return, abs=0.03), name
+    assert mean_return == pytest.approx(environment.memoryless_return, abs=0.03), name
 
 
 def test_nothing_after_row_0_depends_on_the_cue():

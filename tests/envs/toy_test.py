@@ -115,11 +115,11 @@ def test_returns_in_closed_form(make, delay, best):
   }
   expected = {
     'best': environment.best_return,
-    'zeros': environment.chance_return,
+    'zeros': environment.memoryless_return,
     'random': environment.random_return,
     'constant': -0.75 * best,
   }
-  assert (environment.best_return, environment.chance_return) == (best, 0)
+  assert (environment.best_return, environment.memoryless_return) == (best, 0)
   assert environment.random_return == -best
   for name, choose in policies.items():
     # 10,000 episodes; the reward of a row has a standard deviation of at most 1.7.

@@ -19,7 +19,7 @@ from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
-from seed_acme.inference import step_quota
+from seed_acme.inference import unroll_quota
 from seed_acme.progress import counting
 from tests import random_policy
 from tests.inference import rigs
@@ -121,7 +121,7 @@ class StrictRig:
       seed=1,
       sink=self.sink,
       counters=self.counters,
-      quota=step_quota.StepQuota(self.num_training, unrolls_per_update),
+      quota=unroll_quota.UnrollQuota(self.num_training, unrolls_per_update),
       statistics=server_statistics.ServerStatistics(self.num_environments),
     )
     self.publish(0)

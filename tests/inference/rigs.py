@@ -12,7 +12,7 @@ from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
-from seed_acme.inference import step_quota
+from seed_acme.inference import unroll_quota
 from seed_acme.progress import counting
 
 F, M, L = types.FIRST, types.MID, types.LAST
@@ -44,7 +44,7 @@ class Rig:
     batch_size: int = 8,
     seed: int = 1,
     unroll_length: int = 3,
-    quota: step_quota.StepQuota | None = None,
+    quota: unroll_quota.UnrollQuota | None = None,
   ):
     self.acting = acting
     self.sink = Sink()

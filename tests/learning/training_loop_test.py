@@ -111,7 +111,7 @@ def test_the_row_reports_episodes_since_the_last_and_the_window(tmp_path, clock)
   assert rows['episode/return_last_100'] == [2, 4]
   assert rows['evaluation/return'] == [5, 5]
   status = run.status()
-  assert status['episode_return'] == status['episode_return_last_100'] == 4
+  assert status['episode_return_last_100'] == 4
   assert status['evaluation_return'] == 5
 
 
@@ -132,7 +132,6 @@ def test_status_before_anything_happened(tmp_path, clock):
     'total_steps',
     'max_wall_s',
     'steps_per_s',
-    'episode_return',
     'episode_return_last_100',
     'evaluation_return',
     'best_checkpoint',
@@ -152,7 +151,7 @@ def test_status_before_anything_happened(tmp_path, clock):
   }
   assert (status['status'], status['total_steps'], status['updates']) == ('running', 77, 0)
   for name in (
-    'episode_return',
+    'episode_return_last_100',
     'evaluation_return',
     'policy_lag_mean',
     'policy_lag_p95',

@@ -15,10 +15,10 @@ _STATUS = {
   'agent_steps': 450_000,
   'total_steps': 1_000_000,
   'updates': 700,
-  'episode_return': 0.8712,
+  'episode_return_last_100': 0.8712,
   'steps_per_s': 22_000.0,
   'wall_s': 20.4,
-  'gone_s': 30.4,
+  'elapsed_s': 30.4,
   'left_s': 25.0,
 }
 
@@ -40,7 +40,7 @@ class _Clock:
 def test_live_line_shows_everything():
   line = terminal.live_line(_STATUS, 100)
   assert line.startswith('##########-')
-  for part in ('45%', 'return 0.871', '22,000 steps/s', '0:30 gone', '0:25 left'):
+  for part in ('45%', 'return 0.871', '22,000 steps/s', '0:30 elapsed', '0:25 left'):
     assert part in line
 
 
@@ -61,10 +61,10 @@ def test_the_bar_keeps_its_width(steps):
   [
     {},
     {'agent_steps': None, 'total_steps': None},
-    {**_STATUS, 'episode_return': None},
+    {**_STATUS, 'episode_return_last_100': None},
     {**_STATUS, 'steps_per_s': 0.0},
     {**_STATUS, 'steps_per_s': math.inf},
-    {**_STATUS, 'episode_return': math.nan, 'total_steps': 0},
+    {**_STATUS, 'episode_return_last_100': math.nan, 'total_steps': 0},
   ],
 )
 def test_unknown_figures_are_left_out(status):
@@ -74,7 +74,7 @@ def test_unknown_figures_are_left_out(status):
 
 def test_plain_line():
   assert terminal.plain_line(_STATUS) == (
-    '450k of 1M steps (45%), return 0.871, 22,000 steps/s, 700 updates, 0:30 gone, 0:25 left'
+    '450k of 1M steps (45%), return 0.871, 22,000 steps/s, 700 updates, 0:30 elapsed, 0:25 left'
   )
 
 
@@ -145,15 +145,15 @@ def test_a_phase_is_shown_from_the_first_moment_and_the_clock_moves(monkeypatch)
     shown.append(stream.getvalue().strip('\r').removesuffix('\x1b[K'))
   assert shown == [
     '',
-    'loading TensorFlow  0:01 gone',
-    'loading TensorFlow  0:02 gone',
-    'tracing  0:03 gone',
+    'loading TensorFlow  0:01 elapsed',
+    'loading TensorFlow  0:02 elapsed',
+    'tracing  0:03 elapsed',
   ]
-  stuck = {name: value for name, value in _STATUS.items() if name != 'gone_s'}
+  stuck = {name: value for name, value in _STATUS.items() if name != 'elapsed_s'}
   for second in (70, 71):
     clock.now = second
     progress.update(stuck)
-    assert terminal.duration(second) + ' gone' in stream.getvalue()
+    assert terminal.duration(second) + ' elapsed' in stream.getvalue()
 
 
 def test_other_outputs_get_each_phase_until_something_is_learnt():
@@ -163,7 +163,11 @@ def test_other_outputs_get_each_phase_until_something_is_learnt():
     clock.now += 1
     progress.update({'phase': phase, **({} if phase else _STATUS)})
   lines = stream.getvalue().splitlines()
-  assert lines[:3] == ['Starting, 0:01 gone', 'Waiting (0 of 2), 0:02 gone', 'Tracing, 0:04 gone']
+  assert lines[:3] == [
+    'Starting, 0:01 elapsed',
+    'Waiting (0 of 2), 0:02 elapsed',
+    'Tracing, 0:04 elapsed',
+  ]
   assert len(lines) == 4 and lines[3].startswith('450k of 1M')
 
 
@@ -255,7 +259,7 @@ def test_a_share_is_whole_only_at_the_end():
 
 def test_the_last_line_has_no_rate_of_a_last_instant():
   status = {'agent_steps': 10_000, 'total_steps': 10_000, 'steps_per_s': 0.0, 'updates': 9}
-  status['episode_return'] = 12_345.6
+  status['episode_return_last_100'] = 12_345.6
   assert '0 steps/s' in terminal.plain_line({**status, 'status': 'running'})
   line = terminal.plain_line({**status, 'status': 'finished'})
   assert line == '10k of 10k steps (100%), return 12,346, 9 updates'

@@ -292,18 +292,18 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='quota_of_one_more',
-    file='seed_acme/inference/step_quota.py',
+    file='seed_acme/inference/unroll_quota.py',
     old='return bool((self._num_given[env_ids] >= self._unrolls_per_update).any())',
     new='return bool((self._num_given[env_ids] > self._unrolls_per_update).any())',
-    tests='tests/inference/step_quota_test.py',
+    tests='tests/inference/unroll_quota_test.py',
     fault='an update gets an unroll of old weights',
   ),
   record.Mutation(
     name='quota_never_renewed',
-    file='seed_acme/inference/step_quota.py',
+    file='seed_acme/inference/unroll_quota.py',
     old='      self._num_given[:] = 0\n',
     new='',
-    tests='tests/inference/step_quota_test.py',
+    tests='tests/inference/unroll_quota_test.py',
     fault='a strictly on-policy run stops after its first update',
   ),
 )

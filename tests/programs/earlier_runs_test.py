@@ -22,7 +22,7 @@ def test_it_goes_on(name, tmp_path):
   before = local.read_json(path / 'status.json')
   steps = before['agent_steps'] + 400
   config = dataclasses.replace(saved_config.load(path / 'config.json'), total_steps=steps)
-  run = lifecycle.prepare(config, str(path))
+  config, run = lifecycle.prepare(config, str(path))
   assert single_process.run(config, run) == training_loop.FINISHED
   after = local.read_json(run.status)
   assert after['status'] == 'finished' and steps <= after['agent_steps'] < 2 * steps

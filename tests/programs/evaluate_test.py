@@ -433,7 +433,7 @@ def test_progress_is_a_line_every_ten_seconds():
   for second in (103, 109.9, 110, 115, 119.9, 121):
     now_s[0] = second
     progress(f'at {second}')
-  assert stream.getvalue().splitlines() == ['at 110, 0:10 gone', 'at 121, 0:21 gone']
+  assert stream.getvalue().splitlines() == ['at 110, 0:10 elapsed', 'at 121, 0:21 elapsed']
 
 
 def test_progress_tells_of_episodes_and_steps(catch):

@@ -264,7 +264,6 @@ def test_the_last_checkpoint_is_of_the_last_update(first):
   assert int(saved.path.name) == status['updates']
 
 
-@pytest.mark.slow
 def test_evaluation_is_of_what_was_played_lately(first):
   saved = checkpoint.load_newest(first.checkpoints)
   window = saved.meta['episodes']['evaluation']
@@ -274,6 +273,7 @@ def test_evaluation_is_of_what_was_played_lately(first):
   assert _rows(first)['evaluation/return'][-1] == np.mean([score for score, *_ in window])
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_to_a_higher_total_and_its_counters_too(first, tmp_path):
   run = _create(tmp_path / 'run')
   saved_config.save(_config(), run.config)

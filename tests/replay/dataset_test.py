@@ -295,7 +295,7 @@ def test_an_item_of_another_form_costs_a_queue_no_other_one(monkeypatch, coded_u
   monkeypatch.setattr(dataset_lib, 'make_items', lambda *_: drawn)
   dropped = []
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_samples('localhost:1', 4, 2, 1, drop=dropped.append), print, 0, print
+    dataset_lib.make_samples('localhost:1', 4, 2, 1, on_dropped=dropped.append), print, 0, print
   )
   prefetcher.start()
   sample = prefetcher.next(timeout_s=30)
@@ -327,7 +327,7 @@ def test_an_item_of_another_shape_is_dropped_and_no_other_one_is_lost(
   _insert(server, 2, coded_unrolls(2, 6))
   failures, dropped = [], []
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_samples(server.address, 4, 2, 1, drop=dropped.append),
+    dataset_lib.make_samples(server.address, 4, 2, 1, on_dropped=dropped.append),
     failures.append,
     1,
     dropped.append,

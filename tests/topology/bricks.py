@@ -22,8 +22,8 @@ from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import experiment_environments
 from seed_acme.inference import batching
 from seed_acme.inference import server as inference_server
-from seed_acme.inference import step_quota
 from seed_acme.inference import thread as inference_thread
+from seed_acme.inference import unroll_quota
 from seed_acme.programs.building import build
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import stall_watch
@@ -163,7 +163,7 @@ class Bricks:
     patch.setattr(build, 'make_training_loop', kept('loop', loop))
     patch.setattr(inference_server, 'InferenceServer', kept('server', InferenceServer))
     patch.setattr(inference_thread, 'InferenceThread', Quiet)
-    patch.setattr(step_quota, 'StepQuota', Quiet)
+    patch.setattr(unroll_quota, 'UnrollQuota', Quiet)
     patch.setattr(batching, 'Batcher', kept('batcher', Quiet))
     patch.setattr(end_notice, 'Desk', kept('desk', _Desk))
     replay = lambda *arguments, **named: ReplayServer(self.ports, *arguments, **named)

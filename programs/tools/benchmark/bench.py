@@ -72,7 +72,7 @@ def bench(
   )
   with tempfile.TemporaryDirectory(prefix='seed_acme_bench_') as folder:
     tell(f'{config.name}: trying the environment')
-    run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
+    config, run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
     with measured_run.launched(run_dir, folder, launch) as launcher:
       account = cpu_account.CpuAccount(launcher.pid)

@@ -48,7 +48,7 @@ def soak(
   config = dataclasses.replace(config, total_steps=measured_run.ENDLESS, max_wall_s=0.0)
   with tempfile.TemporaryDirectory(prefix='seed_acme_soak_') as folder:
     report(f'starting {config.name}')
-    run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
+    config, run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
     with measured_run.launched(run_dir, folder) as launcher:
       measured_run.wait_for_updates(config, run_dir, launcher)

@@ -262,7 +262,7 @@ def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentC
       f'--{role}_memory={getattr(arguments, f"{role}_memory")}',
       file=sys.stderr,
     )
-  is_elsewhere = layout.has_replay_nodes or layout.is_shared
+  is_elsewhere = layout.has_replay_nodes or layout.has_several_learners
   if is_elsewhere or not config.checkpoint.replay:
     return 0.0
   return replay_size.saving_seconds(num_bytes)

@@ -89,7 +89,7 @@ def learner_name(layout: layout_lib.Layout, deployment: deployment_lib.Deploymen
 
 def _learner_indices(layout: layout_lib.Layout) -> list[int | None]:
   """Returns the learner hosts' indices, or [None] for a single one, whose name has no number."""
-  return [learner.index if layout.is_shared else None for learner in layout.learners]
+  return [learner.index if layout.has_several_learners else None for learner in layout.learners]
 
 
 def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = None) -> str:
@@ -100,7 +100,7 @@ def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = 
 def _service(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> Object:
   """Returns a headless service. It names the pods before they are ready, and balances no load."""
   ports = [{'name': 'inference', 'port': _INFERENCE_PORT}, {'name': 'replay', 'port': _REPLAY_PORT}]
-  if layout.is_shared:
+  if layout.has_several_learners:
     ports.append({'name': 'exchange', 'port': _EXCHANGE_PORT})
   return _object(
     'v1',
@@ -139,7 +139,7 @@ def _settings(
   )
   several: Object = {'learner': acting, 'exchange': exchange}
   cluster: Object = {
-    **(several if layout.is_shared else {'learner': acting[0]}),
+    **(several if layout.has_several_learners else {'learner': acting[0]}),
     'listen': f'0.0.0.0:{_INFERENCE_PORT}',
     'actors': layout.num_training_actors,
     'fence': False,  # the NetworkPolicy is the fence, and the pods' addresses change

@@ -70,7 +70,7 @@ class Progress:
     if now_s - self._last_s >= _PROGRESS_PERIOD_S:
       self._last_s = now_s
       print(
-        f'{text}, {terminal.duration(now_s - self._start_s)} gone', file=self._stream, flush=True
+        f'{text}, {terminal.duration(now_s - self._start_s)} elapsed', file=self._stream, flush=True
       )
 
 

@@ -23,6 +23,7 @@ from seed_acme.checks import bounds
 from seed_acme.files import local
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import own_name
+from seed_acme.programs.front_end import warm_start
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.sweep import figures as sweep_figures
 from seed_acme.programs.tools.sweep import grid as sweep_grid
@@ -186,6 +187,10 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
           'to 0 for any free port, or --jobs=1'
         )
   for path in {combination.config.initial_checkpoint for combination in combinations} - {''}:
+    if start := warm_start.behind_latest(path):
+      raise types.UserError(
+        f'initial_checkpoint ({path}) would be another run for each run of the sweep: give {start}'
+      )
     opening.load_checkpoint(path)
   out = pathlib.Path(arguments.out).absolute() if arguments.out else None
   # Combinations whose runs are all over need no environment any more.

@@ -49,7 +49,7 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
     f'{status["done"]} of {status["total"]} runs done',
     f'{status["failed"]} failed' if status['failed'] else '',
     f'{len(status["running"])} under way ({under_way})' if under_way else '',
-    f'{terminal.duration(status["gone_s"])} gone',
+    f'{terminal.duration(status["elapsed_s"])} elapsed',
     f'{terminal.duration(left_s)} left' if left_s is not None else '',
   ]
 
@@ -208,7 +208,7 @@ class Scheduler:
   def _status(self) -> dict[str, Any]:
     for child in self._running:
       self._shares[child.run.run_dir.path] = sweep_state.share(child.run)
-    gone_s = time.monotonic() - self._started_s
+    elapsed_s = time.monotonic() - self._started_s
     all_shares, total = sum(self._shares.values()), self._runs.num_in_all()
     done_here, left = all_shares - self._shares_at_start, max(0.0, total - all_shares)
     may_estimate = done_here > 0 and self._running and self.stop_signal is None
@@ -218,8 +218,8 @@ class Scheduler:
       'failed': len(self.failures),
       'share': min(1.0, all_shares / total),
       'running': [self._shares[child.run.run_dir.path] for child in self._running],
-      'gone_s': gone_s,
-      'left_s': gone_s * left / done_here if may_estimate else None,
+      'elapsed_s': elapsed_s,
+      'left_s': elapsed_s * left / done_here if may_estimate else None,
     }
 
   def _look(self) -> None:

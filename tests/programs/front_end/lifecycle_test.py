@@ -11,6 +11,7 @@ from seed_acme.configs import registry
 from seed_acme.files import local
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import warm_start
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import opening
@@ -196,12 +197,32 @@ def test_a_run_starts_from_the_run_that_was_the_latest(tmp_path, monkeypatch, na
   monkeypatch.chdir(tmp_path)
   run_directory.point_latest(_made('first'))
   config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint=name)
-  new = run_directory.new('catch')
-  lifecycle.run(config, new, lambda show: (), launches.Supervision())
-  assert pathlib.Path('runs/latest').resolve() == new.path.resolve()
-  saved = saved_config.load(new.config).initial_checkpoint
-  assert saved == f'{tmp_path / "runs" / "first"}{kept}'
-  assert opening.load_checkpoint(saved).counts.updates == 7
+  for _ in range(2):  # the second time, the link points to the run itself
+    now, new = lifecycle.prepare(config, 'runs/new')
+    lifecycle.run(now, new, lambda show: (), launches.Supervision())
+    assert pathlib.Path('runs/latest').resolve() == new.path.resolve()
+    saved = saved_config.load(new.config).initial_checkpoint
+    assert now.initial_checkpoint == saved == f'{tmp_path / "runs" / "first"}{kept}'
+    assert opening.load_checkpoint(saved).counts.updates == 7
+
+
+@pytest.mark.parametrize('asked', ['runs/latest', 'runs/latest@best'])
+def test_a_run_that_began_from_no_run_goes_on_from_none(tmp_path, monkeypatch, asked):
+  monkeypatch.chdir(tmp_path)
+  run_directory.point_latest(_made('first'))
+  config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint=asked)
+  with pytest.raises(types.UserError, match="initial_checkpoint: '' -> /.*/first"):
+    lifecycle.prepare(config, 'runs/first')
+
+
+def test_another_checkpoint_of_the_latest_run_is_another_start(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  run_directory.point_latest(_made('first'))
+  config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint='runs/latest@7')
+  now, new = lifecycle.prepare(config, 'runs/new')
+  saved_config.save(now, new.config)
+  with pytest.raises(types.UserError, match='initial_checkpoint: .*/first@7 -> .*/first\n'):
+    lifecycle.prepare(dataclasses.replace(config, initial_checkpoint='runs/latest'), 'runs/new')
 
 
 @pytest.mark.parametrize('name', ['', 'runs/first', 'gs://bucket/runs/latest'])
@@ -209,7 +230,7 @@ def test_any_other_start_is_kept_as_it_is_named(tmp_path, monkeypatch, name):
   monkeypatch.chdir(tmp_path)
   run_directory.point_latest(_made('first'))
   config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint=name)
-  assert lifecycle.starting_from_a_fixed_run(config) == config
+  assert warm_start.fixed(config) == config
 
 
 def test_a_start_that_began_nothing_leaves_the_latest_run(tmp_path, monkeypatch):

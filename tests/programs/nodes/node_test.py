@@ -129,6 +129,7 @@ def test_on_its_own_host_a_node_sees_to_the_others_itself(sections, capsys, make
     ({'max_wall_s': 7.0}, True),
     ({'seed': 7}, True),
     ({'checkpoint': config_lib.CheckpointConfig(keep=7)}, False),
+    ({'initial_checkpoint': 'runs/latest'}, False),  # the chief's may be given as another path
   ],
 )
 def test_learner_hosts_agree_on_the_end_of_the_run_and_on_what_is_learnt(changes, has_to_agree):

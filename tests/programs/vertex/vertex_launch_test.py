@@ -36,6 +36,7 @@ def _error(capsys, tmp_path, monkeypatch, *arguments):
     ((*launching.CLOUD, '--cloud.learner=n1-standard-7'), "unknown machine type 'n1-standard-7'"),
     ((*launching.CLOUD, '--cloud.actors=n1-standard-4+1xH100'), "unknown accelerator 'H100'"),
     ((*launching.CLOUD, '--run_dir=runs/here'), '--run_dir=runs/here is not in a bucket'),
+    ((*launching.CLOUD, '--config.initial_checkpoint=runs/x'), 'runs/x with --launch=vertex_ai is'),
     ((*launching.CLOUD, '--config.transport.kind=courier'), 'use --config.transport.kind=grpc'),
     ((*launching.CLOUD, '--config.environment.id=cach'), 'cach'),
     ((*launching.CLOUD, '--config.environment.id=os.path:join'), 'os is on this machine only'),

@@ -184,6 +184,20 @@ def test_wrong_arguments(here, capsys, arguments, words):
   assert os.listdir(here) == ['thesis'] and os.listdir(here / 'thesis') == ['chapter.tex']
 
 
+@pytest.mark.parametrize(
+  'arguments',
+  [
+    (*_COMPLETE, '--config.initial_checkpoint=runs/latest'),
+    ('--config=catch_vtrace', '--seeds=2', '--grid=initial_checkpoint=runs/latest'),
+  ],
+)
+def test_runs_of_a_sweep_do_not_start_from_each_other(here, capsys, arguments):
+  run_directory.point_latest(run_directory.create('runs/first'))
+  error = _refused(capsys, *arguments)
+  assert 'runs/latest' in error and f'give {here / "runs" / "first"}' in error
+  assert not (here / 'runs' / 'sweeps').exists()
+
+
 def test_a_folder_that_another_program_is_filling(here, capsys):
   (here / 'out').mkdir()
   with local.lock(here / 'out' / '.lock', str):

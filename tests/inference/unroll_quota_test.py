@@ -1,9 +1,9 @@
-"""StepQuota: which environments have contributed to the current update."""
+"""UnrollQuota: which environments have contributed to the current update."""
 
 import numpy as np
 import pytest
 
-from seed_acme.inference import step_quota
+from seed_acme.inference import unroll_quota
 
 
 def _ids(*env_ids):
@@ -11,7 +11,7 @@ def _ids(*env_ids):
 
 
 def test_one_unroll_each():
-  quota = step_quota.StepQuota(4, unrolls_per_update=1)
+  quota = unroll_quota.UnrollQuota(4, unrolls_per_update=1)
   quota.renew(0)
   assert quota.is_last(_ids(0, 1)) and not quota.is_used_up(_ids(0, 1, 2, 3))
   quota.add(_ids(0, 1))
@@ -20,7 +20,7 @@ def test_one_unroll_each():
 
 
 def test_three_unrolls_each():
-  quota = step_quota.StepQuota(2, unrolls_per_update=3)
+  quota = unroll_quota.UnrollQuota(2, unrolls_per_update=3)
   quota.renew(5)
   found = []
   for _ in range(4):
@@ -30,7 +30,7 @@ def test_three_unrolls_each():
 
 
 def test_new_weights_begin_a_new_quota_and_the_same_ones_do_not():
-  quota = step_quota.StepQuota(2, unrolls_per_update=1)
+  quota = unroll_quota.UnrollQuota(2, unrolls_per_update=1)
   quota.renew(7)
   quota.add(_ids(0))
   quota.renew(7)
@@ -41,7 +41,7 @@ def test_new_weights_begin_a_new_quota_and_the_same_ones_do_not():
 
 def test_before_the_first_publication_there_is_a_quota_too():
   """With version -1, a run acts with its initial weights."""
-  quota = step_quota.StepQuota(1, unrolls_per_update=1)
+  quota = unroll_quota.UnrollQuota(1, unrolls_per_update=1)
   quota.renew(-1)
   quota.add(_ids(0))
   assert quota.is_used_up(_ids(0))
@@ -56,7 +56,7 @@ def test_before_the_first_publication_there_is_a_quota_too():
 def test_a_group_waits_as_soon_as_one_of_it_has_given_all_and_ends_when_all_are_at_their_last(
   given, is_last, is_used_up
 ):
-  quota = step_quota.StepQuota(2, unrolls_per_update=2)
+  quota = unroll_quota.UnrollQuota(2, unrolls_per_update=2)
   quota.renew(0)
   for env_id, number in enumerate(given):
     for _ in range(number):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-class StepQuota:
+class UnrollQuota:
   """Every training environment gives the same number of unrolls to each update, then waits.
 
   An update therefore learns from all rows that were acted with the weights it starts from,
