@@ -97,7 +97,8 @@ class OptimizerConfig:
 
   name: the algorithm.
   learning_rate: step size.
-  schedule: learning rate over `total_steps` of the experiment; `linear` goes down to 0.
+  schedule: learning rate over `total_steps` of the experiment; `linear` goes down to the
+    `final_share` of `learning_rate`.
   adam_beta1, adam_beta2: decay of the mean gradient and of its mean square, for `adam`.
   rmsprop_decay: decay of the mean square of the gradient, for `rmsprop`.
   rmsprop_momentum: momentum, for `rmsprop`.
@@ -109,6 +110,7 @@ class OptimizerConfig:
   name: Literal['adam', 'rmsprop'] = 'adam'
   learning_rate: Annotated[float, bounds.at_least(0)] = 3e-4
   schedule: Literal['constant', 'linear'] = 'constant'
+  final_share: Annotated[float, bounds.SHARE] = 0.0
   adam_beta1: Annotated[float, _BELOW_ONE] = 0.9
   adam_beta2: Annotated[float, _BELOW_ONE] = 0.999
   rmsprop_decay: Annotated[float, _BELOW_ONE] = 0.99

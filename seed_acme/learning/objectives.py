@@ -29,8 +29,9 @@ class Stepper:
       variable.assign(tf.zeros_like(variable))
 
   def scheduled_rate(self, agent_steps: int, total_steps: int) -> float:
+    config = self.config
     return schedules.scheduled_value(
-      self.config.schedule, self.config.learning_rate, agent_steps, total_steps
+      config.schedule, config.learning_rate, agent_steps, total_steps, config.final_share
     )
 
   def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:

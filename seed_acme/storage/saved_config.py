@@ -70,6 +70,7 @@ _ADDED: dict[str, dict[str, Any]] = {
     'torso_initializer': 'default',
     'byte_scale': '255',
   },
+  'seed_acme.config:OptimizerConfig': {'final_share': 0.0},
   'seed_acme.config:ReplayConfig': {'num_shards': 1},
   'seed_acme.config:LearnerConfig': {
     'training_devices': '',

@@ -118,6 +118,7 @@ TABLE = (
   Row(R2D2, 'agent.optimizer.name', 'adam', 'code'),
   Row(R2D2, 'agent.optimizer.learning_rate', 1e-4, 'code', 'the flag defaults to 4.8e-4'),
   Row(R2D2, 'agent.optimizer.schedule', 'constant', 'code'),
+  Row(R2D2, 'agent.optimizer.final_share', 0.0, 'own', 'not used by a constant rate'),
   Row(
     R2D2,
     'agent.optimizer.epsilon',
@@ -138,7 +139,8 @@ TABLE = (
     "Sonnet's mean square starts at 0, that of TensorFlow 1 at 1: the first updates are larger",
   ),
   Row(VTRACE, 'agent.optimizer.learning_rate', 6e-4, 'paper'),
-  Row(VTRACE, 'agent.optimizer.schedule', 'linear', 'paper', 'down to 0 over the run'),
+  Row(VTRACE, 'agent.optimizer.schedule', 'linear', 'paper'),
+  Row(VTRACE, 'agent.optimizer.final_share', 0.0, 'paper', 'down to 0 over the run'),
   Row(
     VTRACE,
     'agent.optimizer.epsilon',

@@ -86,9 +86,12 @@ def test_clipping_keeps_the_direction():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('agent_steps, share', [(0, 1.0), (250, 0.75), (2000, 0.0)])
-def test_linear_schedule_runs_over_the_steps_of_the_experiment(agent_steps, share):
-  learner = learners.linear_learner(schedule='linear', total_steps=1000)
+@pytest.mark.parametrize(
+  'final_share, agent_steps, share',
+  [(0.0, 0, 1.0), (0.0, 250, 0.75), (0.0, 2000, 0.0), (0.2, 500, 0.6), (0.2, 2000, 0.2)],
+)
+def test_linear_schedule_runs_over_the_steps_of_the_experiment(final_share, agent_steps, share):
+  learner = learners.linear_learner(schedule='linear', final_share=final_share, total_steps=1000)
   before = learners.values(learner)
   metrics = learner.step(learners.sample(), agent_steps).metrics
   assert metrics['learner/learning_rate'] == pytest.approx(share * learners.RATE)

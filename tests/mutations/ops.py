@@ -235,7 +235,7 @@ MUTATIONS = (
   record.Mutation(
     name='schedule_rises',
     file='seed_acme/ops/schedules.py',
-    old='return initial * (1.0 - fraction)',
+    old='return initial * (1.0 - (1.0 - final_share) * fraction)',
     new='return initial * fraction',
     tests='tests/ops/schedules_test.py',
     fault='the learning rate rises from 0',

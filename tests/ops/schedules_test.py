@@ -11,6 +11,11 @@ def test_linear_falls_to_0_and_stays(steps, expected):
   assert schedules.scheduled_value('linear', 0.5, steps, 100) == expected
 
 
+@pytest.mark.parametrize('steps, expected', [(0, 0.5), (50, 0.3125), (100, 0.125), (250, 0.125)])
+def test_linear_falls_to_a_share_and_stays(steps, expected):
+  assert schedules.scheduled_value('linear', 0.5, steps, 100, final_share=0.25) == expected
+
+
 @pytest.mark.parametrize('steps', [0, 50, 250])
 def test_constant_stays(steps):
   assert schedules.scheduled_value('constant', 0.5, steps, 100) == 0.5

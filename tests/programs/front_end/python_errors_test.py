@@ -61,7 +61,7 @@ def test_a_path_that_is_too_long_is_wrong_input(call, tmp_path, monkeypatch):
 def test_a_run_that_is_trained_is_made_into_no_program(tmp_path, monkeypatch):
   config, run = registry.load('catch_vtrace'), run_directory.create(tmp_path / 'run')
   saved_config.save(config, run.config)
-  monkeypatch.setattr(lifecycle, 'prepare', lambda *_: run)
+  monkeypatch.setattr(lifecycle, 'prepare', lambda config, *_: (config, run))
   with run_directory.lock(run):
     with pytest.raises(seed_acme.UserError, match='is being trained by another program'):
       seed_acme.make_program(dataclasses.replace(config, total_steps=7), str(run.path))

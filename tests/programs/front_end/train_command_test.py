@@ -122,7 +122,7 @@ def test_wrong_input_is_followed_by_the_summary_once_training_has_begun(
       return launches.Outcome(2, summary, failure)
 
   monkeypatch.setattr(launches, 'load', lambda name: Launch())
-  monkeypatch.setattr(lifecycle, 'prepare', lambda *_: run)
+  monkeypatch.setattr(lifecycle, 'prepare', lambda config, *_: (config, run))
   options = train_command.Options(
     launch='local_mp', is_launch_given=True, max_restarts=0, prints_json=False
   )

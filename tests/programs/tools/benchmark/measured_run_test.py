@@ -44,7 +44,7 @@ def _stalled(tmp_path, monkeypatch):
   launcher = python_types.SimpleNamespace(
     pid=os.getpid(), poll=lambda: None, terminate=lambda: ended.append(True), wait=lambda *_: 0
   )
-  monkeypatch.setattr(measured_run.lifecycle, 'prepare', lambda *_: run)
+  monkeypatch.setattr(measured_run.lifecycle, 'prepare', lambda config, *_: (config, run))
   monkeypatch.setattr(measured_run.launcher_process, 'start', lambda *_: launcher)
   monkeypatch.setattr(measured_run.launcher_process, 'kill', lambda _: None)
   monkeypatch.setattr(measured_run, '_STILL_S', 0.05)
