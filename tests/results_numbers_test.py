@@ -210,6 +210,26 @@ def test_the_orthogonal_torso_of_r2d2_is_quoted_beside_the_default():
     assert f'{found:.1f}' == text, folder
 
 
+# Row of the table of learning rates on Space Invaders -> the folder of its run.
+_RATES = {
+  '4e-4, falling to 0': 'space_invaders_vtrace',
+  '4e-4, constant': 'space_invaders_changes/constant_rate',
+  '2.5e-4, falling to 0': 'space_invaders_changes/lower_rate',
+}
+
+
+@pytest.mark.parametrize(('rate', 'folder'), _RATES.items())
+def test_a_row_of_learning_rates_quotes_its_curve(rate, folder):
+  [quoted] = [row[1:] for row in _rows(_RESULTS).values() if row[0] == rate]
+  curve = csv_file.read(_EVIDENCE / folder / 'metrics.csv')
+  steps, returns = (np.array(curve[x]) for x in ('agent_steps', 'episode/return_last_100'))
+  for until, text in zip((2e5, 4e5, 6e5, 8e5), quoted):
+    assert _is_rounded(text, returns[(steps <= until) & ~np.isnan(returns)][-1]), until
+  if quoted[4]:
+    [run] = _summaries(folder)
+    assert _is_rounded(quoted[4], run['agent_steps'] / run['steps_per_cpu_s'])
+
+
 _IMPALA = {
   'bytes, as in RLlib': 'pong_impala',
   'bytes, orthogonal torso, resumed to 6 M': 'pong_impala_orthogonal',
