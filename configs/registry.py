@@ -14,7 +14,7 @@ import types as python_types
 from seed_acme import config as config_lib
 from seed_acme import configs
 from seed_acme import types
-from seed_acme.checks import dotted_path
+from seed_acme.checks import edited_modules
 from seed_acme.checks import field_types
 from seed_acme.checks import near_names
 from seed_acme.envs import registry as environments
@@ -54,22 +54,18 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
     raise types.UserError(f'config file {path} does not exist')
   if path.suffix != '.py':
     raise types.UserError(f'config file {path} must end in .py or .json')
+  edited_modules.forget_edited()
   before = sys.modules.get(path.stem)
   has_name = before is None or _is_of(before, path)
   try:
-    experiment = _experiment(path, has_name)
-    if before is not None and not has_name:
-      _refuse_code_of(before, experiment, path)
-    # Here already, because a value of another type would confuse the command line.
-    field_types.check(experiment)
-  except BaseException as error:
-    if has_name:
-      sys.modules.pop(path.stem, None)
-      if before is not None:
-        sys.modules[path.stem] = before
-    if isinstance(error, types.UserError):
-      raise types.UserError(f'config file {path}: {error}') from error
-    raise
+    with edited_modules.restoring(path.stem):
+      experiment = _experiment(path, has_name)
+      if before is not None and not has_name:
+        _refuse_code_of(before, experiment, path)
+      # Here already, because a value of another type would confuse the command line.
+      field_types.check(experiment)
+  except types.UserError as error:
+    raise types.UserError(f'config file {path}: {error}') from error
   return experiment
 
 
@@ -87,8 +83,8 @@ def _experiment(path: pathlib.Path, has_name: bool) -> config_lib.ExperimentConf
     return module
 
   try:
-    module = dotted_path.current(execute)
-    with dotted_path.remembering():
+    module = edited_modules.current(execute)
+    with edited_modules.remembering():
       experiment = module.experiment()
   except Exception as error:  # from the user's own code, reported in one line
     reason = ' '.join(str(error).split())

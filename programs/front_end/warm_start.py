@@ -37,9 +37,13 @@ def behind_latest(name: str) -> str:
   """Returns what an `initial_checkpoint` names, with the run that `runs/latest` is now instead of
   the link; '' if it does not name the link."""
   place, _ = checkpoint_choice.split(name)
-  latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST).absolute()
+  latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
   path = pathlib.Path(place).absolute()
-  if not name or not latest.is_symlink() or latest not in (path, *path.parents):
+  names_link = any(
+    each.name == latest.name and each.parent.resolve() == latest.parent.resolve()
+    for each in (path, *path.parents)
+  )
+  if not name or not latest.is_symlink() or not names_link:
     return ''
   return f'{path.resolve()}{_suffix(name)}'
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.checks import dotted_path
+from seed_acme.checks import edited_modules
 from seed_acme.checks import extras
 from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
@@ -274,7 +275,7 @@ def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
   try:
     if isinstance(entry_point, str):
       path, _, attribute = entry_point.partition(':')
-      entry_point = getattr(dotted_path.import_current(path), attribute)
+      entry_point = getattr(edited_modules.import_current(path), attribute)
   except (ImportError, gym.error.DependencyNotInstalled) as error:
     raise _missing_package(gym.__name__, spec.id, error) from error
   try:

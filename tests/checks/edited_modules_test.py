@@ -10,6 +10,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.checks import dotted_path
+from seed_acme.checks import edited_modules
 from seed_acme.configs import registry as configurations
 from seed_acme.envs import registry
 from seed_acme.storage import saved_config
@@ -22,7 +23,7 @@ from tests.envs import gym_environments
 def _write(tmp_path, monkeypatch):
   """Returns a function that writes a user's module, at a later time than it wrote the last one."""
   monkeypatch.syspath_prepend(tmp_path)
-  monkeypatch.setattr(dotted_path, '_read', {})  # other tests have read modules, too
+  monkeypatch.setattr(edited_modules, '_read', {})  # other tests have read modules, too
   kept = {name: module for name, module in sys.modules.items() if name.startswith('tests.')}
   assert scripted_environments.__name__ in kept  # so it does not come with those below
   times, written = itertools.count(1_000_000_000, 10), set()
@@ -100,18 +101,28 @@ def _write_now(write, tmp_path):
 
 @pytest.mark.parametrize('writes_bytecode', [True, False])
 @pytest.mark.parametrize(
-  'text', ['import {0}\n\ndef value():\n  return {0}.number()', 'from {0} import number as value']
+  'text',
+  [
+    'import {0}\n\ndef value():\n  return {0}.number()',
+    'from {0} import number as value',
+    'from {0} import constant\n\ndef value():\n  return constant',
+    'def value():\n  from {0} import constant\n  return constant',
+  ],
 )
 def test_so_is_one_that_was_edited_before_the_first_run(
   write_now, monkeypatch, writes_bytecode, text
 ):
   monkeypatch.setattr(sys, 'dont_write_bytecode', not writes_bytecode)
-  write_now('below_user', 'def number():\n  return 1\n')
+  below = 'constant = {0}\n\ndef number():\n  return {0}\n'
+  write_now('below_user', below.format(1))
   write_now('of_user', text.format('below_user'))
   of_user = __import__('of_user')
-  write_now('below_user', 'def number():\n  return 2\n')
+  assert of_user.value() == 1
+  write_now('below_user', below.format(2))
   assert of_user.value() == 1
   assert _value() == 2
+  write_now('below_user', below.format(3))
+  assert _value() == 3
 
 
 def test_so_is_one_that_uses_what_the_notebook_had_imported(write_now):
@@ -120,6 +131,12 @@ def test_so_is_one_that_uses_what_the_notebook_had_imported(write_now):
   write_now('below_user', 'number = 2\n')
   write_now('of_user', 'import below_user\n\ndef value():\n  return below_user.number\n')
   assert _value() == 2
+
+
+def test_a_module_may_put_another_object_in_its_place(write):
+  text = 'import sys\n\nclass Lazy:\n  value = lambda self: 1\n\nsys.modules[__name__] = Lazy()\n'
+  write('of_user', text)
+  assert _value() == 1
 
 
 def test_what_the_notebook_had_imported_stays_if_its_file_does(write_now):
@@ -143,8 +160,10 @@ def test_so_are_all_modules_of_a_package(write, tmp_path, has_file):
   try:
     __import__('package.below')
     assert value() == 2
+    before = sys.modules['package.of_user'].value
     write('package/below', 'def value():\n  return 2\n')
     assert value() == 4
+    assert before() == (2 if has_file else 3)  # the folder has no file to import anew
   finally:
     for name in [name for name in sys.modules if name.partition('.')[0] == 'package']:
       del sys.modules[name]
@@ -160,9 +179,41 @@ def test_so_is_what_a_configuration_file_imports(write, tmp_path):
     assert configurations.load(str(tmp_path / 'of_user.py')).seed == seed
 
 
+def test_so_is_a_configuration_file_that_was_read_twice(write, tmp_path):
+  text = 'from seed_acme.configs import catch_vtrace\nexperiment = catch_vtrace.experiment\n'
+  write('of_user', f'{text}def value():\n  return 1\n')
+  for _ in range(2):
+    configurations.load(str(tmp_path / 'of_user.py'))
+  assert _value() == 1
+  write('of_user', f'{text}def value():\n  return 2\n')
+  assert _value() == 2
+
+
+def test_so_is_one_that_failed_in_between(write, tmp_path):
+  text = 'from seed_acme.configs import catch_vtrace\nexperiment = catch_vtrace.experiment\n'
+  path = str(tmp_path / 'of_user.py')
+  write('of_user', f'{text}def value():\n  return 1\n')
+  configurations.load(path)
+  write('of_user', '1 / 0')
+  with pytest.raises(types.UserError, match='ZeroDivisionError'):
+    configurations.load(path)
+  write('of_user', f'{text}def value():\n  return 3\n')
+  assert _value() == 3
+
+
+def test_a_file_takes_the_name_of_one_that_was_edited(write, tmp_path):
+  (tmp_path / 'other').mkdir()
+  text = 'from __future__ import annotations\n' + _CLASS.format(field='heat')
+  write('of_user', text)
+  write('other/of_user', text)
+  configurations.load(str(tmp_path / 'of_user.py'))
+  write('of_user', text + '\n')
+  assert configurations.load(str(tmp_path / 'other' / 'of_user.py')).actor.heat == 1
+
+
 def test_modules_of_packages_stay(write):
   names = ('seed_acme.checks.near_names', 'numpy', 'json', '__main__')
-  before = [dotted_path.import_current(name) for name in names]
+  before = [edited_modules.import_current(name) for name in names]
   write('of_user', 'def value():\n  return 1\n')
   _value()
   write('of_user', 'def value():\n  return 2\n')
@@ -253,4 +304,4 @@ def test_an_object_of_c_code_in_place_of_a_module_is_none_of_the_users(monkeypat
     __class__ = type(sys)
 
   monkeypatch.setitem(sys.modules, 'compiled.lib', Library())
-  dotted_path.remember('compiled.lib')
+  edited_modules.remember('compiled.lib')

@@ -225,6 +225,14 @@ def test_another_checkpoint_of_the_latest_run_is_another_start(tmp_path, monkeyp
     lifecycle.prepare(dataclasses.replace(config, initial_checkpoint='runs/latest'), 'runs/new')
 
 
+@pytest.mark.parametrize('name', ['{}/again/latest', 'runs/../runs/latest'])
+def test_the_link_may_be_named_by_another_path(tmp_path, monkeypatch, name):
+  monkeypatch.chdir(tmp_path)
+  run_directory.point_latest(_made('first'))
+  (tmp_path / 'again').symlink_to('runs')
+  assert warm_start.behind_latest(name.format(tmp_path)) == str(tmp_path / 'runs' / 'first')
+
+
 @pytest.mark.parametrize('name', ['', 'runs/first', 'gs://bucket/runs/latest'])
 def test_any_other_start_is_kept_as_it_is_named(tmp_path, monkeypatch, name):
   monkeypatch.chdir(tmp_path)
