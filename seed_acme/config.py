@@ -97,8 +97,8 @@ class OptimizerConfig:
 
   name: the algorithm.
   learning_rate: step size.
-  schedule: learning rate over `total_steps` of the experiment; `linear` goes down to the
-    `final_share` of `learning_rate`.
+  schedule: learning rate over `total_steps` of the experiment; `linear` goes down to `final_share`.
+  final_share: share of the learning rate at which `linear` ends.
   adam_beta1, adam_beta2: decay of the mean gradient and of its mean square, for `adam`.
   rmsprop_decay: decay of the mean square of the gradient, for `rmsprop`.
   rmsprop_momentum: momentum, for `rmsprop`.
