@@ -234,6 +234,7 @@ _IMPALA = {
   'bytes, as in RLlib': 'pong_impala',
   'bytes, orthogonal torso, resumed to 6 M': 'pong_impala_orthogonal',
   'bytes divided by 255': 'pong_changes/impala_divided_bytes',
+  'bytes divided by 255, orthogonal torso, to 6 M': 'pong_changes/impala_orthogonal_divided',
 }
 
 
