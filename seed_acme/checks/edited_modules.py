@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 import contextlib
+import functools
 import importlib
 import importlib.util
 import os
@@ -135,20 +136,31 @@ def _used_by(module: python_types.ModuleType) -> set[str]:
     if not _users_file(name, loaded) and not _is_folder(loaded):
       continue
     found.add(name)
-    to_visit += [below for below in list(sys.modules) if below.startswith(f'{name}.')]
+    if '__path__' in _attributes(loaded):  # a package
+      to_visit += [below for below in list(sys.modules) if below.startswith(f'{name}.')]
     to_visit += _imported_by(loaded)
   return found
 
 
-def _imported_by(module: python_types.ModuleType) -> Iterator[str]:
-  """Yields the names that the file of a user's module imports, also within its functions."""
+def _imported_by(module: python_types.ModuleType) -> tuple[str, ...]:
+  """Returns the names that the file of a user's module imports, also within its functions."""
   file = _users_file(module.__name__, module)
-  try:
-    tree = ast.parse(pathlib.Path(file).read_bytes()) if file else None
-  except (OSError, SyntaxError, ValueError):  # such as one that is being edited
-    return
   package = _attributes(module).get('__package__') or ''
-  for node in ast.walk(tree) if tree else ():
+  return _imports(file, package, _modified(file)) if file else ()
+
+
+@functools.cache
+def _imports(file: str, package: str, modified: int | None) -> tuple[str, ...]:
+  del modified  # an edited file is read again
+  try:
+    tree = ast.parse(pathlib.Path(file).read_bytes())
+  except (OSError, SyntaxError, ValueError):  # such as one that is being edited
+    return ()
+  return tuple(_names(tree, package))
+
+
+def _names(tree: ast.Module, package: str) -> Iterator[str]:
+  for node in ast.walk(tree):
     if isinstance(node, ast.Import):
       for alias in node.names:
         parts = alias.name.split('.')
