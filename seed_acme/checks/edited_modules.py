@@ -7,7 +7,7 @@ new files, so this process must not go on with what it has read before. Imports 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 import contextlib
 import functools
 import importlib
@@ -44,8 +44,8 @@ def current(load: Callable[[], python_types.ModuleType]) -> python_types.ModuleT
   """Returns the user's module that `load` imports, as its file is now, and those of the modules
   that it uses. Raises what `load` raises, which may be called twice.
 
-  If a file has changed, all modules of the user's that are known here are imported anew, since each
-  may use the others. They are not reloaded in place, because objects of the old ones live on.
+  If a file has changed, its whole package is imported anew, and so are the user's modules that
+  import any of that. They are not reloaded in place, because objects of the old ones live on.
   """
   forget_edited()
   with remembering():
@@ -54,8 +54,9 @@ def current(load: Callable[[], python_types.ModuleType]) -> python_types.ModuleT
   # not known here.
   loaded_before = _used_by(module) - _read.keys()
   remember(*loaded_before)
-  if any(_may_be_older(_read[name]) for name in loaded_before & _read.keys()):
-    _forget()
+  older = [name for name in loaded_before & _read.keys() if _may_be_older(_read[name])]
+  if older:
+    _forget(older)
     with remembering():
       module = load()
   return module
@@ -104,26 +105,36 @@ def forget_edited() -> None:
     if sys.modules.get(name) is not read.module:  # somebody else has removed or replaced it
       del _read[name]
       remember(name)
-  if any(_modified(read.file) != read.modified for read in _read.values()):
-    _forget()
+  edited = [name for name, read in _read.items() if _modified(read.file) != read.modified]
+  if edited:
+    _forget(edited)
 
 
-def _forget() -> None:
-  for name, read in _read.items():
-    sys.modules.pop(name, None)
-    package, _, attribute = name.rpartition('.')
-    parent = sys.modules.get(package)
-    # `from package import name` would find it there, if the package stays.
-    if parent is not None and package not in _read:
-      if vars(parent).get(attribute) is read.module:
-        delattr(parent, attribute)
-  _read.clear()
+def _forget(edited: Collection[str]) -> None:
+  """Has the packages of edited modules imported anew, with all that imports them."""
+  packages = {_package(name) for name in edited}
+  users = {name: {_package(used) for used in _imported_by(_read[name].module)} for name in _read}
+  while more := {_package(name) for name, used in users.items() if used & packages} - packages:
+    packages |= more
+  for name, module in list(sys.modules.items()):
+    if _package(name) in packages and _users_file(name, module):
+      sys.modules.pop(name)
+      _read.pop(name, None)
+      above, _, attribute = name.rpartition('.')
+      parent = sys.modules.get(above)
+      # `from package import name` would find it there, if the package is a folder without a file.
+      if parent is not None and not _users_file(above, parent):
+        if vars(parent).get(attribute) is module:
+          delattr(parent, attribute)
   importlib.invalidate_caches()
 
 
+def _package(name: str) -> str:
+  return name.partition('.')[0]
+
+
 def _used_by(module: python_types.ModuleType) -> set[str]:
-  """Returns the loaded modules of the user's that a module imports, and so on, itself included;
-  with a package, all that is loaded of it."""
+  """Returns the loaded modules of the user's that a module imports, and so on, itself included."""
   if not issubclass(type(module), python_types.ModuleType):
     return set()  # it has put another object in its place
   found: set[str] = set()
@@ -136,8 +147,6 @@ def _used_by(module: python_types.ModuleType) -> set[str]:
     if not _users_file(name, loaded) and not _is_folder(loaded):
       continue
     found.add(name)
-    if '__path__' in _attributes(loaded):  # a package
-      to_visit += [below for below in list(sys.modules) if below.startswith(f'{name}.')]
     to_visit += _imported_by(loaded)
   return found
 

@@ -24,8 +24,6 @@ def _write(tmp_path, monkeypatch):
   """Returns a function that writes a user's module, at a later time than it wrote the last one."""
   monkeypatch.syspath_prepend(tmp_path)
   monkeypatch.setattr(edited_modules, '_read', {})  # other tests have read modules, too
-  kept = {name: module for name, module in sys.modules.items() if name.startswith('tests.')}
-  assert scripted_environments.__name__ in kept  # so it does not come with those below
   times, written = itertools.count(1_000_000_000, 10), set()
 
   def write(name, text):
@@ -37,10 +35,6 @@ def _write(tmp_path, monkeypatch):
   yield write
   for name in written:
     sys.modules.pop(name, None)
-  for name, module in kept.items():  # what the modules below use is imported anew with them
-    sys.modules[name] = module
-    package, _, attribute = name.rpartition('.')
-    setattr(sys.modules[package], attribute, module)
 
 
 def _value(path='of_user:value'):
@@ -209,6 +203,17 @@ def test_a_file_takes_the_name_of_one_that_was_edited(write, tmp_path):
   configurations.load(str(tmp_path / 'of_user.py'))
   write('of_user', text + '\n')
   assert configurations.load(str(tmp_path / 'other' / 'of_user.py')).actor.heat == 1
+
+
+def test_what_a_module_uses_stays(write, tmp_path):
+  write('beside_user', '')
+  write('of_user', 'import beside_user\nfrom tests import scripted_environments\nvalue = int\n')
+  _value()
+  beside = sys.modules['beside_user']
+  write('of_user', 'import beside_user\nfrom tests import scripted_environments\nvalue = float\n')
+  assert isinstance(_value(), float)
+  assert sys.modules['beside_user'] is beside
+  assert sys.modules[scripted_environments.__name__] is scripted_environments
 
 
 def test_modules_of_packages_stay(write):
