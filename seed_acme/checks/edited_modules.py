@@ -54,7 +54,7 @@ def current(load: Callable[[], python_types.ModuleType]) -> python_types.ModuleT
   # not known here.
   loaded_before = _used_by(module) - _read.keys()
   remember(*loaded_before)
-  older = [name for name in loaded_before & _read.keys() if _may_be_older(_read[name])]
+  older = [name for name in loaded_before & _read.keys() if _is_older(_read[name])]
   if older:
     _forget(older)
     with remembering():
@@ -183,25 +183,18 @@ def _names(tree: ast.Module, package: str) -> Iterator[str]:
       yield from (f'{origin}.{alias.name}' for alias in node.names)
 
 
-def _may_be_older(read: _Read) -> bool:
-  """Whether a module was perhaps imported before its file got its present contents.
-
-  It was not if the file is older than this process, or if the bytecode that the import has left is
-  of the present contents.
-  """
-  try:
-    import psutil
-  except ImportError:  # an actor under another Python, which has just begun
+def _is_older(read: _Read) -> bool:
+  """Whether a module was imported before its file got its present contents, according to the
+  bytecode that the import has left. Where none is written, this is not known, and False."""
+  if sys.dont_write_bytecode:
     return False
-  if read.modified is None or read.modified < psutil.Process().create_time() * 1e9:
-    return read.modified is None
   try:
     with open(importlib.util.cache_from_source(read.file), 'rb') as file:
       header = file.read(16)
+    now = os.stat(read.file)
   except (OSError, NotImplementedError):
-    return True
+    return False
   seconds, size = struct.unpack('<2I', header[8:]) if len(header) == 16 else (0, 0)
-  now = os.stat(read.file)
   return (seconds, size) != (int(now.st_mtime) & 0xFFFFFFFF, now.st_size & 0xFFFFFFFF)
 
 

@@ -82,8 +82,9 @@ def test_so_is_one_that_the_notebook_had_imported(write):
 
 
 @pytest.fixture(name='write_now')
-def _write_now(write, tmp_path):
+def _write_now(write, tmp_path, monkeypatch):
   """Returns a function that writes a module in the life of this process, each at a later second."""
+  monkeypatch.setattr(sys, 'dont_write_bytecode', False)
   times = itertools.count(int(time.time()) + 10, 10)
 
   def write_now(name, text):
@@ -93,7 +94,6 @@ def _write_now(write, tmp_path):
   return write_now
 
 
-@pytest.mark.parametrize('writes_bytecode', [True, False])
 @pytest.mark.parametrize(
   'text',
   [
@@ -103,10 +103,7 @@ def _write_now(write, tmp_path):
     'def value():\n  from {0} import constant\n  return constant',
   ],
 )
-def test_so_is_one_that_was_edited_before_the_first_run(
-  write_now, monkeypatch, writes_bytecode, text
-):
-  monkeypatch.setattr(sys, 'dont_write_bytecode', not writes_bytecode)
+def test_so_is_one_that_was_edited_before_the_first_run(write_now, text):
   below = 'constant = {0}\n\ndef number():\n  return {0}\n'
   write_now('below_user', below.format(1))
   write_now('of_user', text.format('below_user'))
@@ -133,7 +130,11 @@ def test_a_module_may_put_another_object_in_its_place(write):
   assert _value() == 1
 
 
-def test_what_the_notebook_had_imported_stays_if_its_file_does(write_now):
+@pytest.mark.parametrize('writes_bytecode', [True, False])
+def test_what_the_notebook_had_imported_stays_if_its_file_does(
+  write_now, monkeypatch, writes_bytecode
+):
+  monkeypatch.setattr(sys, 'dont_write_bytecode', not writes_bytecode)
   write_now('of_user', 'def value():\n  return 1\n')
   of_user = __import__('of_user')
   assert dotted_path.load_object('of_user:value', 'field') is of_user.value
