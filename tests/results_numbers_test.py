@@ -164,6 +164,13 @@ def _mean_and_interval(folder):
   return f'{np.mean(returns):,.0f}', f'{interval:,.0f}'
 
 
+def _return_at(run, at):
+  """Returns the mean return of the last 100 episodes after `at` agent steps."""
+  curve = csv_file.read(run / 'metrics.csv')
+  steps, returns = (np.array(curve[x]) for x in ('agent_steps', 'episode/return_last_100'))
+  return returns[(steps <= at) & ~np.isnan(returns)][-1]
+
+
 # Row of the table of single changes -> the folder of its run.
 _CHANGES = {
   'none: four passes, KL term of weight 1, linear decay': 'four_passes',
@@ -186,11 +193,7 @@ def test_a_row_of_single_changes_quotes_its_curve(change, folder):
     inside = (steps >= 0.9 * until) & (steps <= until)
     return np.nanmean(curve['value/squared_error'][inside])
 
-  def last_return(until):
-    returns = curve['episode/return_last_100']
-    return returns[(steps <= until) & ~np.isnan(returns)][-1]
-
-  found = [*map(mean_error, (1e5, 3e5)), *map(last_return, (2e5, 3e5))]
+  found = [*map(mean_error, (1e5, 3e5)), *(_return_at(path.parent, at) for at in (2e5, 3e5))]
   assert len(quoted) == len(found)
   for text, value in zip(quoted, found):
     assert f'{value:.{len(text.strip("*").partition(".")[2])}f}' == text.strip('*'), found
@@ -204,10 +207,7 @@ def test_the_orthogonal_torso_of_r2d2_is_quoted_beside_the_default():
   )
   assert quoted
   for folder, text in zip(('pong_changes/r2d2_orthogonal', 'pong_r2d2'), quoted.groups()):
-    curve = csv_file.read(_EVIDENCE / folder / 'metrics.csv')
-    steps, returns = (np.array(curve[x]) for x in ('agent_steps', 'episode/return_last_100'))
-    found = returns[(steps <= 7e5) & ~np.isnan(returns)][-1]
-    assert f'{found:.1f}' == text, folder
+    assert f'{_return_at(_EVIDENCE / folder, 7e5):.1f}' == text, folder
 
 
 # Row of the table of learning rates on Space Invaders -> the folder of its run.
@@ -221,10 +221,8 @@ _RATES = {
 @pytest.mark.parametrize(('rate', 'folder'), _RATES.items())
 def test_a_row_of_learning_rates_quotes_its_curve(rate, folder):
   [quoted] = [row[1:] for row in _rows(_RESULTS).values() if row[0] == rate]
-  curve = csv_file.read(_EVIDENCE / folder / 'metrics.csv')
-  steps, returns = (np.array(curve[x]) for x in ('agent_steps', 'episode/return_last_100'))
-  for until, text in zip((2e5, 4e5, 6e5, 8e5), quoted):
-    assert _is_rounded(text, returns[(steps <= until) & ~np.isnan(returns)][-1]), until
+  for at, text in zip((2e5, 4e5, 6e5, 8e5), quoted):
+    assert _is_rounded(text, _return_at(_EVIDENCE / folder, at)), at
   if quoted[4]:
     [run] = _summaries(folder)
     assert _is_rounded(quoted[4], run['agent_steps'] / run['steps_per_cpu_s'])

@@ -71,7 +71,6 @@ def make(
     that train together. fence: who may connect to replay served by this process.
   """
   _start_telling(sections, spec, run_dir, cleanup, peers)
-  tell = run_dir.add_notice
   index, place, layout = peers.index, sections.place, sections.layout
   devices = devices_lib.choose(sections.learner, place.batch_size, len(layout.actors_of(index)))
   layout = layout.with_devices(index, devices.inference)
@@ -103,7 +102,7 @@ def make(
   loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
   its_samples, account = build_replay.make_samples(
-    place.shards, acting, replay_addresses, writer, num_ahead, on_failure, items, tell
+    place.shards, acting, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
   )
   loop.watch_replay(writer.seconds, account)
   return LearnerSide(

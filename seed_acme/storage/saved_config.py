@@ -165,12 +165,16 @@ def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentCo
   """Returns `name: saved -> new` of each field that differs and is not in MAY_CHANGE_ON_RESUME."""
   before, after = flatten(saved), flatten(new)
   return [
-    f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
+    f'{name}: {_value_of(before, name)} -> {_value_of(after, name)}'
     for name in sorted(before.keys() | after.keys())
     if name not in MAY_CHANGE_ON_RESUME
     and not _below_changed_type(name, before, after)
     and _differ(before.get(name, _ABSENT), after.get(name, _ABSENT))
   ]
+
+
+def _value_of(flat: dict[str, Any], name: str) -> str:
+  return _short(flat.get(name, 'absent')) or "''"
 
 
 def _differ(before: Any, after: Any) -> bool:
@@ -206,7 +210,7 @@ def _below_changed_type(name: str, before: dict[str, Any], after: dict[str, Any]
 
 
 def _short(value: Any) -> str:
-  text = str(value) or "''"
+  text = str(value)
   return text if len(text) <= 60 else f'{text[:28]}...{text[-29:]}'  # paths differ at their end
 
 
