@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 import tree
 
+from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
@@ -67,7 +68,8 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   `inference_call_s` (rows, CPU-seconds), `update_s` (unrolls, CPU-seconds), `exchange_bytes`
   (environments of a group, bytes of its request and reply). `unroll_bytes`: size of one unroll,
   with its state. `shared_unroll_bytes`: what a learner host sends another of an unroll that it has
-  drawn. `weights_bytes`: size of the variables that acting reads.
+  drawn, in all passes over it. `weights_bytes`: size of the variables that acting reads.
+  `gradient_bytes`: of all gradient steps of an update.
   """
   spec = door.environment_spec(config)
   acting = build.make_acting(config.agent, config.network, spec)
@@ -77,7 +79,8 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   with graph_function.serial_execution():
     inference = [(n, _inference(acting, n, _CURVE_MIN_S)) for n in rows]
     update = [(n, _update(config, spec, n)) for n in unrolls]
-  learner = build.make_learner(acting, config.seed, config.total_steps, config.learner.xla)
+  weights = build.make_learner(acting, config.seed, config.total_steps).variables().values
+  learning = acting.agent.make_learning(acting.agent.acting.make())
   return {
     'environment_call_s': [
       (n, _environment(config, acting, n, _CURVE_MIN_S)) for n in _spread(group)
@@ -86,8 +89,9 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
     'update_s': update,
     'exchange_bytes': [(n, _exchange_bytes(acting, n)) for n in _spread(group)],
     'unroll_bytes': _num_bytes(acting.example_unroll()),
-    'shared_unroll_bytes': _shared_bytes(acting.example_unroll(), learner.keeps_observations),
-    'weights_bytes': _num_bytes(learner.variables().values),
+    'shared_unroll_bytes': _shared_bytes(acting.example_unroll(), learning),
+    'weights_bytes': _num_bytes(weights),
+    'gradient_bytes': _gradient_bytes(learning),
   }
 
 
@@ -114,11 +118,24 @@ def _exchange_bytes(acting: build.Acting, size: int) -> int:
   return codec.num_request_bytes + len(codec.encode_actions(actions))
 
 
-def _shared_bytes(unroll: types.Unroll, keeps_observations: bool) -> int:
-  """Returns the bytes of an unroll, and of one prediction for each of its rows, that a learner host
-  sends another, see `agent.Learning.keeps_observations`."""
-  kept = (unroll.inputs.observation, unroll.initial_state) if keeps_observations else ()
-  return _num_bytes(unroll) - _num_bytes(kept) + _num_bytes(unroll.outputs.prediction)
+def _shared_bytes(unroll: types.Unroll, learning: agent_lib.Learning) -> int:
+  """Returns the bytes of an unroll, and of the acting network's predictions for its rows, that a
+  learner host sends another in one update, see `agent.Learning.keeps_observations`."""
+  kept = (unroll.inputs.observation, unroll.initial_state) if learning.keeps_observations else ()
+  num_predictions, passes = 1, learning.passes
+  if passes is not None:
+    num_prepared = passes.num_epochs if passes.prepares_each_epoch else 1
+    num_predictions = num_prepared + passes.num_epochs
+  predictions = num_predictions * _num_bytes(unroll.outputs.prediction)
+  return _num_bytes(unroll) - _num_bytes(kept) + predictions
+
+
+def _gradient_bytes(learning: agent_lib.Learning) -> int:
+  """Returns the bytes of the gradients of all steps and objectives of an update."""
+  passes = learning.passes
+  num_steps = 1 if passes is None else passes.num_epochs * passes.num_minibatches
+  trained = [v for objective in learning.objectives.values() for v in objective.variables]
+  return num_steps * sum(v.shape.num_elements() * v.dtype.size for v in trained)
 
 
 def _batch(row: types.Nest, size: int) -> Any:

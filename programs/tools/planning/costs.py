@@ -67,7 +67,8 @@ class Costs:
   environment_call: CPU-seconds to step a group, by its environments. inference_call: seconds of a
     call on a learner's device, by rows; actor_inference_call: the same on an actor's core. update:
     seconds on a training device, by unrolls. exchange_bytes: request and reply of a group.
-  unroll_bytes: of one unroll, shared_unroll_bytes: what a learner host sends another of it.
+  unroll_bytes: of one unroll, shared_unroll_bytes: what a learner host sends another of it, with
+    predictions for its rows. gradient_bytes: of all gradient steps of an update.
   actor_message_s: CPU-seconds that a message costs an actor besides the above. row_s, message_s,
     call_s: the learner's cost of a row, a message and an inference call. steps_per_row: share of
     rows that are agent steps; the last rows of episodes are not. contention: wall seconds per
@@ -83,6 +84,7 @@ class Costs:
   unroll_bytes: float
   shared_unroll_bytes: float
   weights_bytes: float
+  gradient_bytes: float
   actor_message_s: float = 0.0
   message_s: float = 0.0
   call_s: float = 0.0
@@ -137,6 +139,7 @@ def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
     unroll_bytes=_positive(calls['unroll_bytes']),
     shared_unroll_bytes=_positive(calls['shared_unroll_bytes']),
     weights_bytes=_positive(calls['weights_bytes']),
+    gradient_bytes=_positive(calls['gradient_bytes']),
     steps_per_row=_positive(statistics.median(record['steps_per_row'] for record in records)),
     replay_ratio=_positive(first['replay_ratio']),
     contention=statistics.median(_contention(record) for record in records),

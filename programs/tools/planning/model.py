@@ -190,10 +190,10 @@ class _Host:
 
   def _update_bytes(self, rate: float) -> float:
     """Returns bytes per second that a host sends to others: in each update what they need of its
-    share of the batch, and gradients, of which a ring all-reduce moves nearly twice the weights."""
+    share of the batch, and gradients, of which a ring all-reduce moves nearly twice the size."""
     costs, hosts = self._costs, self._scale.learners
     samples = self._unrolls * costs.shared_unroll_bytes
-    gradients = 2 / hosts * costs.weights_bytes
+    gradients = 2 / hosts * costs.gradient_bytes
     return (hosts - 1) * (samples + gradients) * self._updates(rate)
 
   def _cores_load(self, rate: float, row_s: float) -> dict[str, float]:

@@ -6,6 +6,7 @@ import pytest
 
 from seed_acme.configs import registry
 from seed_acme.envs import checked
+from seed_acme.learning import peers
 from seed_acme.programs.tools.benchmark import lower_bound
 from tests import built
 
@@ -65,3 +66,37 @@ def _steps(config, acting):
     lower_bound._sample(config, acting), agent_steps=0
   )
   return update.trained_steps, float(update.metrics['learner/gradient_steps'])
+
+
+@pytest.mark.parametrize('name', ['catch_vtrace', 'cartpole_ppo', 'pendulum_sac'])
+def test_what_learner_hosts_exchange_is_what_an_update_averages(monkeypatch, name):
+  config = registry.load(name)
+  acting = built.make_acting(config)
+  learning = acting.agent.make_learning(acting.agent.acting.make())
+  of_objectives = []  # traced once, whatever the number of gradient steps
+
+  def mean(self, gradients):
+    of_objectives.append(sum(g.shape.num_elements() * g.dtype.size for g in gradients))
+    return gradients
+
+  monkeypatch.setattr(peers.Peers, 'mean', mean)
+  sample = lower_bound._sample(config, acting)
+  update = built.make_learner(config, acting).step(sample, agent_steps=0)
+  num_steps = update.metrics.get('learner/gradient_steps', 1)
+  assert len(of_objectives) == len(learning.objectives)
+  assert lower_bound._gradient_bytes(learning) == num_steps * sum(of_objectives)
+
+
+@pytest.mark.parametrize(('name', 'number'), [('catch_vtrace', 1), ('cartpole_ppo', 4)])
+def test_predictions_are_exchanged_in_every_pass(name, number):
+  config = registry.load(name)
+  agent = config.agent
+  if number > 1:
+    agent = dataclasses.replace(agent, num_epochs=3, recompute_advantages='never')
+  acting = built.make_acting(dataclasses.replace(config, agent=agent))
+  learning = acting.agent.make_learning(acting.agent.acting.make())
+  unroll = acting.example_unroll()
+  kept = (unroll.inputs.observation, unroll.initial_state) if learning.keeps_observations else ()
+  sent = lower_bound._num_bytes(unroll) - lower_bound._num_bytes(kept)
+  predictions = lower_bound._num_bytes(unroll.outputs.prediction)
+  assert lower_bound._shared_bytes(unroll, learning) == sent + number * predictions

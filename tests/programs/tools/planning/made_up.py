@@ -39,6 +39,7 @@ def make_costs(**changes):
     unroll_bytes=1.0,
     shared_unroll_bytes=1.0,
     weights_bytes=1.0,
+    gradient_bytes=1.0,
   )
   return dataclasses.replace(free, **changes)
 
@@ -84,6 +85,7 @@ def make_record(groups=1, batch=16, message_s=0.0, call_s=0.0, row_s=0.0, **chan
       'unroll_bytes': 2000,
       'shared_unroll_bytes': 300,
       'weights_bytes': 5000,
+      'gradient_bytes': 6000,
     },
     **changes,
   }

@@ -25,6 +25,7 @@ def _busy(**changes):
     'unroll_bytes': 20_000.0,
     'shared_unroll_bytes': 3_000.0,
     'weights_bytes': 1e6,
+    'gradient_bytes': 3e6,
   }
   return made_up.make_costs(**{**costs, **changes})
 
@@ -121,9 +122,9 @@ def test_twice_of_everything_is_twice_as_fast(planned):
   assert two.updates_per_s == pytest.approx(one.updates_per_s)
   assert two.policy_lag == pytest.approx(one.policy_lag)
   assert two.bottleneck == one.bottleneck
-  # The amount above twice is what the hosts exchange in each update: the weights, out and in, as
-  # gradients, and what the other host needs of each host's half of the batch.
-  exchanged = (2 * costs.weights_bytes + 64 * costs.shared_unroll_bytes) * two.updates_per_s
+  # The amount above twice is what the hosts exchange in each update: all gradients, out and in, and
+  # what the other host needs of each host's half of the batch.
+  exchanged = (2 * costs.gradient_bytes + 64 * costs.shared_unroll_bytes) * two.updates_per_s
   assert two.bytes_per_s == pytest.approx(2 * one.bytes_per_s + exchanged)
 
 
