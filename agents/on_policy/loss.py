@@ -191,7 +191,9 @@ def _policy_metrics(
   ratio = vtrace_lib.importance_ratios(outputs.log_ratio)
   lower, upper = algorithm.ratio_bounds
   divergence = mean(distribution.kl(outputs.behaviour_params, outputs.params))
+  std = distribution.std(outputs.params)
   return {
+    **({} if std is None else {'policy/std': mean(tf.reduce_mean(std, axis=-1))}),
     'policy/entropy': mean(distribution.entropy(outputs.params)),
     'policy/kl_behaviour': divergence,
     LAST_DIVERGENCE: divergence,

@@ -48,10 +48,12 @@ class Networks(NamedTuple):
 
 
 class Fresh(NamedTuple):
-  """A freshly sampled action for each row, `[T+1, N]`, and its log-probability `[T+1, N]`."""
+  """A freshly sampled action for each row, `[T+1, N]`, its log-probability `[T+1, N]`, and the mean
+  standard deviation of its Normal numbers `[T+1, N]`, None without any."""
 
   actions: types.Nest
   log_probs: tf.Tensor
+  std: tf.Tensor | None
 
 
 def losses(
@@ -90,6 +92,7 @@ def losses(
     'q/target_mean': mean(targets),
     'q/td_error_abs': mean(tf.abs(errors[0])),
     'policy/entropy': entropy,
+    **({} if fresh.std is None else {'policy/std': mean(_without_last(fresh.std))}),
     'policy/entropy_weight': weight,
   }
   return types.LossOutput(
@@ -120,7 +123,8 @@ def _fresh(
     actions = tree.map_structure(tf.stop_gradient, actions)
     score = distribution.log_prob(params, actions)
     log_probs = tf.stop_gradient(log_probs - score) + score
-  return Fresh(actions, log_probs)
+  std = distribution.std(params)
+  return Fresh(actions, log_probs, None if std is None else tf.reduce_mean(std, axis=-1))
 
 
 def _remembered(

@@ -46,6 +46,10 @@ class DeterministicTanh:
     del params, other_params
     self._refuse('KL divergences')
 
+  def std(self, params: Any) -> None:
+    """Returns None: no number is Normal."""
+    del params
+
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., D]` -> `[..., D]`, tanh(params), differentiable."""
     return tf.tanh(self._checked(params))

@@ -51,6 +51,10 @@ class Distribution(Protocol):
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """Returns KL(p || other) `[...]`, in nats."""
 
+  def std(self, params: Any) -> tf.Tensor | None:
+    """Returns the standard deviations `[..., K]` of the K Normal numbers that actions are made of,
+    before tanh or clipping; None if there are none."""
+
   def mode(self, params: Any) -> types.Nest:
     """Returns the action of each row that represents p, for evaluation."""
 
@@ -114,6 +118,10 @@ class Categorical:
     probs = tf.exp(log_p)
     ratios = tf.where(probs > 0, log_p - log_q, tf.zeros_like(log_p))  # see `entropy`
     return tf.reduce_sum(probs * ratios, axis=-1)
+
+  def std(self, params: Any) -> None:
+    """Returns None: no number is Normal."""
+    del params
 
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[...]` int32, the likeliest action; the first of equals."""

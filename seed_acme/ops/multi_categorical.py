@@ -60,6 +60,10 @@ class MultiCategorical:
     kls = self._choice.kl(self._logits(params), self._logits(other_params))
     return tf.reduce_sum(kls, axis=-1)
 
+  def std(self, params: Any) -> None:
+    """Returns None: no number is Normal."""
+    del params
+
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[..., D]` int32, the likeliest alternative of each choice."""
     return self._choice.mode(self._logits(params))

@@ -74,6 +74,10 @@ class DiagonalNormal:
     spread = 0.5 * tf.math.expm1(2.0 * log_ratio) - log_ratio
     return tf.reduce_sum(spread + 0.5 * tf.square((p.mean - q.mean) / q.std), axis=-1)
 
+  def std(self, params: Any) -> tf.Tensor:
+    """params `[..., 2D]` -> `[..., D]`, the standard deviations."""
+    return self.normal(params).std
+
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., 2D]` -> `[..., D]`, the means."""
     return self.normal(params).mean

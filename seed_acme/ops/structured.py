@@ -50,6 +50,13 @@ class Joint:
     parts = zip(self._leaves, self._split_params(params), self._split_params(other_params))
     return tf.add_n([part.kl(its_params, others) for part, its_params, others in parts])
 
+  def std(self, params: Any) -> tf.Tensor | None:
+    """params `[..., P]` -> `[..., K]`, those of the parts one after the other; None without any."""
+    parts = zip(self._leaves, self._split_params(params))
+    stds = [part.std(its_params) for part, its_params in parts]
+    known = [std for std in stds if std is not None]
+    return tf.concat(known, axis=-1) if known else None
+
   def mode(self, params: Any) -> types.Nest:
     """params `[..., P]` -> nest of `[..., *A_i]`."""
     parts = zip(self._leaves, self._split_params(params))
@@ -107,6 +114,10 @@ class Reshaped:
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """params, other_params `[..., P]` -> `[...]`."""
     return self._distribution.kl(params, other_params)
+
+  def std(self, params: Any) -> tf.Tensor | None:
+    """params `[..., P]` -> `[..., K]`, of the numbers row by row; None without any."""
+    return self._distribution.std(params)
 
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[..., *shape]`."""

@@ -119,6 +119,14 @@ def test_is_std_marks_the_second_half_of_each_continuous_leaf():
 
 
 @_EVERY
+def test_there_are_as_many_deviations_as_params_of_them(spec, kind):
+  distribution = _make(spec, kind)
+  std = distribution.std(np.zeros((2, distribution.num_params), np.float32))
+  number = np.count_nonzero(distribution.is_std)
+  assert (std is None) if number == 0 else std.shape == (2, number)
+
+
+@_EVERY
 def test_uniforms_are_counted_without_a_configuration(spec, kind):
   assert action_distributions.num_uniforms(_SPECS[spec]) == _make(spec, kind).num_uniforms
 

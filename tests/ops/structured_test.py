@@ -89,6 +89,18 @@ def test_a_sample_comes_with_the_sum_of_the_log_probabilities():
   np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
 
 
+def test_standard_deviations_are_those_of_the_parts_that_have_any():
+  params = _random(8, 13)
+  _, arm, _ = _split(params)
+  np.testing.assert_allclose(_JOINT.std(params), np.exp(arm[:, 2:]), rtol=1e-6)
+  both = structured.Joint((_ARM, _ARM)).std(np.concatenate([arm, arm + 1], axis=-1))
+  np.testing.assert_allclose(
+    both, np.exp(np.concatenate([arm[:, 2:], arm[:, 2:] + 1], axis=-1)), rtol=1e-6
+  )
+  np.testing.assert_array_equal(structured.Reshaped(_ARM, (2, 1)).std(arm), _ARM.std(arm))
+  assert structured.Joint((_KEYS, _CHOICE)).std(params[:, :9]) is None
+
+
 def test_a_sample_has_a_gradient_where_that_of_every_part_has():
   assert not _JOINT.is_reparametrizable
   assert structured.Joint((_ARM, _ARM)).is_reparametrizable

@@ -10,6 +10,7 @@ from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
+from seed_acme.ops import normal
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 Penalty = on_policy_config.PenaltyConfig
@@ -180,3 +181,22 @@ def test_the_clipped_share_is_that_of_the_configured_bounds(bound, expected, mak
     tf.fill([6], True),
   )['policy/ratio_clipped_share']
   np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_the_standard_deviation_is_a_mean_over_actions_and_unmasked_steps(make_config):
+  params = np.log(np.float32([[1, 1, 1, 3], [1, 1, 2, 4], [1, 1, 100, 100]]))
+  found = loss_lib._policy_metrics(
+    resolve.algorithm(make_config()),
+    normal.DiagonalNormal(2, tf.exp),
+    loss_lib.Forward(
+      params=tf.constant(params),
+      behaviour_params=tf.constant(params),
+      log_prob=None,
+      log_ratio=tf.zeros([3]),
+      values=None,
+      all_values=None,
+      penalties={},
+    ),
+    tf.constant([True, True, False]),
+  )
+  np.testing.assert_allclose(found['policy/std'], 2.5, rtol=1e-6)

@@ -34,17 +34,19 @@ class _Recording:
 
 
 def _fresh_action(spec, params, uniforms, config):
-  """Returns a row's (action nest, log p(a) over all its numbers), Haarnoja 2018b, appendix C."""
-  actions, total = [], 0.0
+  """Returns a row's (action nest, log p(a) over all its numbers, standard deviations), Haarnoja
+  2018b, appendix C."""
+  actions, total, stds = [], 0.0, []
   for leaf in tree.flatten(spec):
     if np.issubdtype(leaf.dtype, np.integer):
       action, log_prob, used, drawn = _choose(leaf, params, uniforms)
     else:
-      action, log_prob, used, drawn = _squash(leaf, params, uniforms, config)
+      action, log_prob, std, used, drawn = _squash(leaf, params, uniforms, config)
+      stds.extend(std)
     actions.append(action)
     total, params, uniforms = total + log_prob, params[used:], uniforms[drawn:]
   assert not len(params) and not len(uniforms)
-  return tree.unflatten_as(spec, actions), total
+  return tree.unflatten_as(spec, actions), total, stds
 
 
 def _squash(leaf, params, uniforms, config):
@@ -54,7 +56,7 @@ def _squash(leaf, params, uniforms, config):
   z = special.ndtri(uniforms[:size])
   action = np.tanh(mean + std * z)
   log_prob = -0.5 * z**2 - np.log(std) - 0.5 * _LOG_2PI - np.log(1 - action**2)
-  return action.reshape(leaf.shape), log_prob.sum(), 2 * size, size
+  return action.reshape(leaf.shape), log_prob.sum(), std, 2 * size, size
 
 
 def _choose(leaf, params, uniforms):
@@ -94,7 +96,8 @@ def _ask(function, rows, actions=None, state=None):
 
 
 def _slow_losses(world, sample, uniforms):
-  """Returns ({loss: number}, priorities `[B]`, entropies of all unmasked rows), from the papers.
+  """Returns ({loss: number}, priorities `[B]`, entropies of all unmasked rows, their standard
+  deviations), from the papers.
 
   uniforms: `[T+1, B, U]` of the fresh actions.
   """
@@ -103,7 +106,7 @@ def _slow_losses(world, sample, uniforms):
   weights = np.asarray(sample.probabilities) ** -config.importance_exponent
   weights = weights / weights.max() if config.replay == 'prioritized' else np.ones_like(weights)
   policy, values, errors, entropies, log_probs, advantages = [], [], [], [], [], []
-  priorities = []
+  priorities, stds = [], []
   for b in range(len(weights)):
     rows = _unroll(sample, b)
     of_unroll = []
@@ -111,6 +114,7 @@ def _slow_losses(world, sample, uniforms):
       policy.append(alpha * step['log_prob'] - step['q_fresh'])
       entropies.append(-step['log_prob'])
       log_probs.append(step['log_prob'])
+      stds.extend(step['std'])
       errors.append([(weights[b], step['target'] - q) for q in step['q_played']])
       of_unroll.append(max(abs(step['target'] - q) for q in step['q_played']))
       if 'value' in step:
@@ -131,7 +135,7 @@ def _slow_losses(world, sample, uniforms):
     found['critics'] += 0.5 * np.mean(np.square(values))
   if config.target_entropy is not None:
     found['entropy_weight'] = alpha * (np.mean(entropies) - config.target_entropy)
-  return found, np.array(priorities), entropies
+  return found, np.array(priorities), entropies, stds
 
 
 def _unroll(sample, b):
@@ -154,7 +158,7 @@ def _transitions(world, unroll, uniforms, alpha):
   fresh = [
     _fresh_action(world.spec.action, params[t], uniforms[t - start], config)
     if t >= start
-    else (None, None)
+    else (None, None, None)
     for t in range(len(params))
   ]
   blank = tree.map_structure(lambda x: np.zeros(x.shape, x.dtype), world.spec.action)
@@ -163,7 +167,7 @@ def _transitions(world, unroll, uniforms, alpha):
     if action is None
     else tree.map_structure(lambda x, s: np.asarray(x, s.dtype), action, world.spec.action)
   )
-  fresh_actions = [like_spec(action) for action, _ in fresh]
+  fresh_actions = [like_spec(action) for action, _, _ in fresh]
   played = [tree.map_structure(lambda x: x[t], played) for t in range(len(params))]  # noqa: B023
   q_played = [_ask(f, inputs, played)[:, 0] for f in networks.critics.action_values]
   q_fresh = np.min(
@@ -177,7 +181,7 @@ def _transitions(world, unroll, uniforms, alpha):
     )
     later = [
       q - alpha * log_prob if log_prob is not None else None
-      for q, (_, log_prob) in zip(later, fresh)
+      for q, (_, log_prob, _) in zip(later, fresh)
     ]
   value = None
   if networks.critics.state_value is not None:
@@ -192,6 +196,7 @@ def _transitions(world, unroll, uniforms, alpha):
       'q_played': [q[t] for q in q_played],
       'q_fresh': q_fresh[t],
       'log_prob': fresh[t][1],
+      'std': fresh[t][2],
       'target': reward + discount * later[t + 1],
       **({} if value is None else {'value': value[t]}),
     }
@@ -272,7 +277,7 @@ def test_equals_it_with_a_memory(make_world, make_sample, core, action, bootstra
 def _check(world, sample):
   step_type = sample.unroll.inputs.step_type[world.config.overlap :]
   output, uniforms = _learnt(world, sample)
-  expected, priorities, entropies = _slow_losses(world, sample, uniforms)
+  expected, priorities, entropies, stds = _slow_losses(world, sample, uniforms)
   assert len(entropies) == (step_type[:-1] != types.LAST).sum()
   if world.config.unroll_length > 1:
     assert len(entropies) < step_type[:-1].size
@@ -282,6 +287,9 @@ def _check(world, sample):
   np.testing.assert_allclose(
     output.metrics['policy/entropy'], np.mean(entropies), rtol=1e-4, atol=1e-5
   )
+  assert ('policy/std' in output.metrics) == bool(stds)
+  if stds:
+    np.testing.assert_allclose(output.metrics['policy/std'], np.mean(stds), rtol=1e-5)
   if world.config.replay == 'uniform':
     assert output.priorities is None
   else:
