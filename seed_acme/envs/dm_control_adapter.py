@@ -36,7 +36,8 @@ class DmControl(dm_env.Environment):
   """One task of the suite, which is a dm_env environment except for its pictures and its end.
 
   Observations stay a dict of float64 arrays (one array with `flat_observation`). The time
-  limit ends an episode with LAST and discount 1, a truncation; most tasks have no other end.
+  limit ends an episode with LAST and discount 1, a truncation; most tasks have no other end. If a
+  task ends in the very step of the limit, its end counts.
   Actions without bounds are specified as `Array`.
   """
 
@@ -54,7 +55,12 @@ class DmControl(dm_env.Environment):
     return self._environment.reset()
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
-    return self._environment.step(action)
+    timestep = self._environment.step(action)
+    if timestep.last() and timestep.discount == 1.0:  # at the limit, the task was not asked
+      discount = self._environment.task.get_termination(self._environment.physics)
+      if discount is not None:
+        return timestep._replace(discount=discount)
+    return timestep
 
   def observation_spec(self) -> types.Nest:
     return self._environment.observation_spec()

@@ -106,11 +106,14 @@ def makes_vectors(factory: Callable[..., Any]) -> bool:
 
 def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:
   """Returns a factory's result, wrapped in the gym adapter if it is of gym or gymnasium."""
-  if isinstance(environment, dm_env.Environment) or hasattr(environment, 'observation_spec'):
+  # A wrapper of gym may pass on attributes of a dm_env environment inside it, so the class decides.
+  if isinstance(environment, dm_env.Environment) or hasattr(type(environment), 'observation_spec'):
     return environment
   # Vectors have both spaces too.
   if hasattr(environment, 'observation_space') and not hasattr(environment, 'num_envs'):
     return gym_adapter.GymEnvironment(environment, seed, environment_id)
+  if hasattr(environment, 'observation_spec'):
+    return environment
   raise types.UserError(
     f'{environment_id} returned {type(environment).__name__}: expected a dm_env, gym or '
     'gymnasium environment (for a core.VectorEnvironment or a vector of gymnasium give the factory '
@@ -118,9 +121,17 @@ def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Enviro
   )
 
 
-def require_vector(environment_id: str, environment: Any) -> core.VectorEnvironment:
-  """Returns the result of a factory with `num_environments`; `types.UserError` if not a vector."""
+def require_vector(
+  environment_id: str, environment: Any, num_environments: int
+) -> core.VectorEnvironment:
+  """Returns the result of a factory with `num_environments`; `types.UserError` if it is no vector,
+  or one of another number."""
   if hasattr(environment, 'num_environments') and hasattr(environment, 'spec'):
+    if environment.num_environments != num_environments:
+      raise types.UserError(
+        f'{environment_id} returned {environment.num_environments} environments instead of '
+        f'{num_environments}, its argument num_environments'
+      )
     return environment
   raise types.UserError(
     f'{environment_id} has a parameter num_environments but returned '

@@ -25,7 +25,7 @@ from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.checks import near_names
 from seed_acme.envs import football_views
-from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_levels
 from seed_acme.envs import settings as settings_lib
 
 Observation = Literal['mini_map', 'simple115']
@@ -84,7 +84,7 @@ class Football(dm_env.Environment):
     self._checkpoints = football_views.CheckpointReward()
     self._folder = tempfile.TemporaryDirectory(prefix='seed_acme_football_')
     os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
-    gym_adapter.import_package('gym')  # of gfootball
+    gym_levels.import_package('gym')  # of gfootball
     config = importlib.import_module('gfootball.env.config')
     environment = importlib.import_module('gfootball.env.football_env')
     self._config = config.Config(

@@ -1,39 +1,28 @@
 """Adapts environments of `gym` (old and 0.26) or `gymnasium` to dm_env.
 
-The adapter uses only attributes and class names, so it imports neither package; the
-functions at the end, which build an environment from an id, import the one they need.
+The adapter uses only attributes and class names, so it imports neither package; `gym_levels`, which
+builds environments from their ids, imports the one that it needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-import contextlib
-import importlib
-import importlib.util
 import inspect
 from typing import Any
-import warnings
 
 import dm_env
 import numpy as np
 
 from seed_acme import types
-from seed_acme.checks import dotted_path
-from seed_acme.checks import edited_modules
 from seed_acme.checks import extras
-from seed_acme.checks import near_names
-from seed_acme.envs import action_scaling
-from seed_acme.envs import atari_games
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import mujoco_setup
-from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import time_steps
 
 _MID = dm_env.StepType.MID
-# A setting of gymnasium's `make_vec`, which makes all environments at once.
-VECTORIZATION_MODE = 'vectorization_mode'
-OF_THEIR_OWN = 'vector_entry_point'  # an implementation written for many environments
-_VECTORIZATION_MODES = ('sync', 'async', OF_THEIR_OWN)
+# Keys of an info, where a wrapper that has already reset the environment puts an episode's last
+# observation; the second is that of gym and of gymnasium before 1.1.
+LAST_OBSERVATION = ('final_obs', 'final_observation')
 
 
 class GymEnvironment(dm_env.Environment):
@@ -41,8 +30,11 @@ class GymEnvironment(dm_env.Environment):
 
   Terminated is LAST with discount 0. Truncated (`TimeLimit.truncated` in the info of the
   4-tuple interface) is LAST with discount 1; termination wins if both hold.
+  An episode's last observation is taken from the info if a wrapper has already reset the
+  environment (`final_obs`).
   The first reset is seeded, by `reset(seed=...)` or else by `seed(...)`; later resets
-  continue the environment's own random stream. An environment with neither is not seeded.
+  continue the environment's own random stream. If only the innermost environment has one of the
+  two, it is seeded itself before the reset; an environment with neither is not seeded.
 
   A Discrete space is counted from 0 here, whatever its `start`; its specification is
   int32. Observations are cast to the dtype of their space if it is of the same or a wider
@@ -85,20 +77,26 @@ class GymEnvironment(dm_env.Environment):
     if self._has_ended:
       return self.reset()
     result = self._environment.step(self._action.write(action))
-    observation, reward, terminated, truncated = self._of_either_api(result)
+    observation, reward, terminated, truncated, info = self._of_either_api(result)
+    try:
+      self._has_ended = bool(terminated or truncated)
+    except ValueError:  # arrays of several values
+      found = time_steps.shown((terminated, truncated))
+      raise time_steps.WrongValue('terminated, truncated', 'two bools', found) from None
+    if self._has_ended:
+      observation = last_observation(info, observation)
     observation = self._observation.read(observation)
-    self._has_ended = bool(terminated or truncated)
     if not self._has_ended:
       return dm_env.TimeStep(_MID, reward, 1.0, observation)
     if terminated:
       return dm_env.termination(reward, observation)
     return dm_env.truncation(reward, observation)
 
-  def _of_either_api(self, result: Any) -> tuple[Any, Any, bool, bool]:
-    """Returns observation, reward, terminated, truncated from the result of either `step` API."""
+  def _of_either_api(self, result: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Returns observation, reward, terminated, truncated, info from the result of either API."""
     size = len(result) if isinstance(result, (tuple, list)) else 0
     if size == 5:
-      observation, reward, terminated, truncated, _ = result
+      observation, reward, terminated, truncated, info = result
     elif size == 4:
       observation, reward, done, info = result
       truncated = done and bool(info.get('TimeLimit.truncated', False))
@@ -109,7 +107,7 @@ class GymEnvironment(dm_env.Environment):
         'observation, reward, terminated, truncated, info (or observation, reward, done, info)',
         f'{size} values' if size else type(result).__name__,
       )
-    return observation, reward, terminated, truncated
+    return observation, reward, terminated, truncated, info
 
   def observation_spec(self) -> types.Nest:
     return self._observation.spec
@@ -160,7 +158,17 @@ class GymEnvironment(dm_env.Environment):
       return self._environment.reset(seed=seed)
     if callable(getattr(self._environment, 'seed', None)):
       self._environment.seed(seed)
+    elif _accepts(inside.reset, 'seed'):
+      inside.reset(seed=seed)
+    elif callable(getattr(inside, 'seed', None)):
+      inside.seed(seed)
     return self._environment.reset()
+
+
+def last_observation(info: Any, otherwise: Any) -> Any:
+  """Returns the last observations that an info has, see `LAST_OBSERVATION`."""
+  found = (info[key] for key in LAST_OBSERVATION if isinstance(info, dict) and key in info)
+  return next(found, otherwise)
 
 
 def _accepts(function: Callable[..., Any], name: str) -> bool:
@@ -169,144 +177,3 @@ def _accepts(function: Callable[..., Any], name: str) -> bool:
   except ValueError:  # a compiled function without a signature
     return False
   return any(p.name == name or p.kind == p.VAR_KEYWORD for p in parameters)
-
-
-def make(
-  package: str, level: str, seed: int, settings: dict[str, Any], renders: bool = False
-) -> GymEnvironment:
-  """Makes one environment of an installed `package`, `gym` or `gymnasium`, by its id there.
-
-  The package's own environment checker is off unless the settings ask for it, because it slows
-  every step, fills the output with warnings, and `VectorOfEnvironments` checks anyway.
-  Raises `types.UserError` if it needs a missing package, or is to render and has no render_mode.
-  """
-  if renders:
-    settings = {'render_mode': 'rgb_array', **settings}
-    try:
-      check(package, level, settings)
-    except types.UserError as error:
-      raise types.UserError(f'no pictures of {level!r}: {error}') from error
-  with warnings.catch_warnings():
-    warnings.filterwarnings('ignore', message='.*Box bound precision lowered')
-    environment = build(package, 'make', level, **{'disable_env_checker': True, **settings})
-  return GymEnvironment(environment, seed, level)
-
-
-def build(package: str, function: str, level: str, **arguments: Any) -> Any:
-  """Calls `gym.make` or `gymnasium.make_vec`. `types.UserError` for a missing package, or for a
-  setting that `check` could not check."""
-  module = import_package(package)
-  try:
-    return getattr(module, function)(level, **arguments)
-  except (ImportError, module.error.DependencyNotInstalled) as error:
-    raise _missing_package(package, level, error) from error
-  except TypeError as error:  # an environment with **kwargs passes them on, unseen by `check`
-    if 'keyword argument' not in str(error):
-      raise
-    raise types.UserError(f'{package} environment {level!r} with {arguments}: {error}') from error
-
-
-def check(package: str, level: str, settings: dict[str, Any]) -> None:
-  """Raises `types.UserError` for an unknown id or setting; builds no environment.
-
-  level: `[module:][namespace/]Name-v0`; the module is imported, to register the id.
-  """
-  gym = import_package(package)
-  spec = _registration(gym, package, level)
-  mujoco_setup.check_level(package, level, spec.entry_point)
-  accepted = _accepted_settings(gym, spec, settings.get(VECTORIZATION_MODE))
-  if accepted is not None:
-    accepted = [*accepted, *action_scaling.NAMES]
-    settings_lib.check_names(f'{package} environment {level!r}', settings, accepted)
-
-
-def _registration(gym: Any, package: str, level: str) -> Any:
-  """Returns a level's registration, after importing the module that the level names."""
-  module, _, registered = level.rpartition(':')
-  try:
-    if module:
-      dotted_path.import_module(module, f'{package} environment {level!r}')
-    return gym.spec(registered)
-  except (gym.error.Error, ImportError) as error:
-    spelled = spelled_elsewhere(package, level)
-    if spelled:  # gym's own message would be misleading
-      raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
-    near = near_names.near(registered, known_levels(package))
-    fix = f'. {dotted_path.IMPORTABLE}' if isinstance(error, ImportError) else ''
-    raise types.UserError(f'unknown {package} environment {level!r}{near}: {error}{fix}') from error
-
-
-def spelled_elsewhere(package: str, level: str) -> str:
-  """Says how other suites spell a level, for a message; '' if none has it."""
-  if hint := atari_games.hint(level):
-    registered = level.rpartition(':')[2]
-    if registered.startswith('ALE/') and importlib.util.find_spec('ale_py') is not None:
-      hint += f", gymnasium's own is gymnasium:ale_py:{registered}"
-    return hint
-  if package == 'gym' and importlib.util.find_spec('gymnasium') is not None:
-    if level in known_levels('gymnasium'):
-      return f': gym does not have it, gymnasium does; write gymnasium:{level}'
-  return ''
-
-
-def known_levels(package: str) -> list[str]:
-  """Returns the ids registered in an installed `package`."""
-  return sorted(import_package(package).envs.registry)
-
-
-def _entry_point(gym: Any, spec: Any, mode: Any) -> Any:
-  """Returns what builds the environment. mode: None, or the setting `vectorization_mode`."""
-  if mode is None or not hasattr(gym, 'make_vec'):
-    return spec.entry_point
-  where = f'{gym.__name__} environment {spec.id!r}: {VECTORIZATION_MODE}'
-  if mode not in _VECTORIZATION_MODES:
-    raise types.UserError(f'{where} ({mode!r}) must be one of {", ".join(_VECTORIZATION_MODES)}')
-  if mode != OF_THEIR_OWN:
-    return spec.entry_point
-  if spec.vector_entry_point is None:
-    raise types.UserError(f'{where} {mode}: it has none; take sync or async')
-  return spec.vector_entry_point
-
-
-def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
-  """Returns the keyword arguments of `make` and of the environment; None if it accepts any."""
-  entry_point = _entry_point(gym, spec, mode)
-  of_vectors = [VECTORIZATION_MODE] if hasattr(gym, 'make_vec') else []
-  try:
-    if isinstance(entry_point, str):
-      path, _, attribute = entry_point.partition(':')
-      entry_point = getattr(edited_modules.import_current(path), attribute)
-  except (ImportError, gym.error.DependencyNotInstalled) as error:
-    raise _missing_package(gym.__name__, spec.id, error) from error
-  try:
-    parameters = inspect.signature(entry_point).parameters.values()
-  except ValueError:  # a compiled class without a signature
-    return None
-  if any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters):
-    return None
-  if mode == OF_THEIR_OWN:
-    return [name for name in (p.name for p in parameters) if name != 'num_envs'] + of_vectors
-  # autoreset would replace an episode's last observation by the next episode's first.
-  of_make = [
-    name
-    for name in inspect.signature(gym.make).parameters
-    if name not in ('id', 'kwargs', 'autoreset')
-  ]
-  return [parameter.name for parameter in parameters] + of_make + of_vectors
-
-
-def _missing_package(package: str, level: str, error: Exception) -> types.UserError:
-  return types.UserError(
-    f'{package} environment {level!r} needs a package that is not installed: {error}'
-  )
-
-
-def import_package(package: str) -> Any:
-  """Imports `gym` or `gymnasium` without their notices."""
-  # gym prints a notice to stderr at import, from a table that can be emptied.
-  if package == 'gym':
-    with contextlib.suppress(ImportError):
-      importlib.import_module('gym_notices.notices').notices.clear()
-  # Both packages add a warning filter at import, which ends with this context.
-  with warnings.catch_warnings():
-    return importlib.import_module(package)

@@ -14,6 +14,8 @@ from seed_acme.envs import choices
 from seed_acme.envs import time_steps
 
 _MOST_VALUES = 2**31 - 1  # of one choice
+# In old environments, the largest float32 means that an action has no bound.
+_NO_BOUND = 1e30
 
 
 class Converter:
@@ -59,6 +61,19 @@ def leaves(space: Any) -> types.Nest:
   return Leaf(dtype, np.asarray(start, dtype) if np.any(start) else None)
 
 
+def in_structure(values: Any, structure: types.Nest) -> types.Nest:
+  """Returns the values that a space names, in its structure; values of other names are left out.
+
+  structure: see `leaves`. Raises KeyError, TypeError or ValueError if one is missing.
+  """
+  if isinstance(structure, dict):
+    return {key: in_structure(values[key], inner) for key, inner in structure.items()}
+  if isinstance(structure, tuple):
+    pairs = zip(values, structure, strict=True)
+    return tuple(in_structure(value, inner) for value, inner in pairs)
+  return values
+
+
 def make_converter(space: Any, where: str, field: str) -> Converter:
   """Finds the converter by class name, as gym and gymnasium have equal spaces, unrelated classes.
 
@@ -98,7 +113,11 @@ def _discrete(space: Any, where: str, field: str) -> Converter:
 
 
 def _box(space: Any, where: str, field: str) -> Converter:
-  del where, field
+  del where
+  is_action = field.partition('/')[0] == 'action'
+  if is_action and np.issubdtype(space.dtype, np.floating):
+    if (np.abs([space.low, space.high]) >= _NO_BOUND).any():
+      return _array(dm_specs.Array(space.shape, space.dtype))
   return _array(dm_specs.BoundedArray(space.shape, space.dtype, space.low, space.high))
 
 

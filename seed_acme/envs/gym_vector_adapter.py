@@ -13,15 +13,17 @@ import numpy as np
 import tree
 
 from seed_acme import types
+from seed_acme.envs import choices
 from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_levels
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import lockstep
+from seed_acme.envs import time_steps
 from seed_acme.envs import vector
 
 _NEXT_STEP, _SAME_STEP, _DISABLED = 'NextStep', 'SameStep', 'Disabled'  # as gymnasium has them
 _SEEDS_ONE_BY_ONE = {'SyncVectorEnv', 'AsyncVectorEnv'}
 _SEEDS = 2**31  # some environments pass their seed to C++
-_FINAL = ('final_obs', 'final_observation')  # before gymnasium 1.1
 
 
 class GymVector:
@@ -62,9 +64,9 @@ class GymVector:
     space, actions = environment.single_observation_space, environment.single_action_space
     observation = gym_spaces.make_converter(space, f'{name}: observation space', 'observation').spec
     action = gym_spaces.make_converter(actions, f'{name}: action space', 'action').spec
-    self._observation_space = space
     self._observation = vector.Structure(observation)
-    self._observation_leaves = tree.flatten(gym_spaces.leaves(space))
+    self._observation_structure = gym_spaces.leaves(space)
+    self._observation_leaves = tree.flatten(self._observation_structure)
     self._action_leaves = tree.flatten(gym_spaces.leaves(actions))
     self.spec = types.EnvironmentSpec(
       observation=tree.map_structure(vector.narrow_spec, observation),
@@ -105,7 +107,11 @@ class GymVector:
     )
     if self._mode == _DISABLED and is_first.any():
       self._environment.reset(options={'reset_mask': is_first.copy()})
-    observation, reward, terminated, truncated, info = self._environment.step(given)
+    result = self._environment.step(given)
+    if not isinstance(result, (tuple, list)) or len(result) != 5:
+      expected = 'observation, reward, terminated, truncated, info'
+      raise self._error('what step() returns', expected, time_steps.shown(result))
+    observation, reward, terminated, truncated, info = result
     leaves = self._read(observation)
     self._has_ended = np.logical_or(terminated, truncated) & ~is_first
     if self._mode == _SAME_STEP:
@@ -118,14 +124,14 @@ class GymVector:
   def _put_last_observations(self, leaves: list[np.ndarray], info: dict[str, Any]) -> None:
     """Puts last observations in the place of the next episodes' first ones."""
     for index in np.flatnonzero(self._has_ended):
-      final = next((info[key] for key in _FINAL if key in info), None)
+      final = gym_adapter.last_observation(info, None)
       if final is None:
         raise types.UserError(
           f'{self._name} begins the next episode in the step that ends one ({_SAME_STEP}), and its '
           "info has no 'final_obs': put the last observation there, or make the vector with "
           f'autoreset_mode={_NEXT_STEP}'
         )
-      last = self._observation.flatten(_picked(final, index, self._observation_space))
+      last = self._arrays(_picked(final, index, self._observation_structure))
       for leaf, value, of_space in zip(leaves, last, self._observation_leaves):
         leaf[index] = of_space.from_zero(np.asarray(value))
 
@@ -152,13 +158,29 @@ class GymVector:
     """Returns copies `[E, ...]`, because a vector may reuse its buffers."""
     read = []
     for leaf, of_space, dtype in zip(
-      self._observation.flatten(observation), self._observation_leaves, self._dtypes
+      self._arrays(observation), self._observation_leaves, self._dtypes
     ):
       leaf = of_space.from_zero(np.asarray(leaf))
       # Another kind of dtype is left as it is, for `checked.CheckedEnvironment` to report.
       fits = np.can_cast(leaf.dtype, of_space.dtype, 'same_kind')
-      read.append(np.array(leaf, dtype if fits else leaf.dtype, order='C'))
+      copy = np.array(leaf, dtype if fits else leaf.dtype, order='C')
+      if copy.dtype != leaf.dtype and dtype.kind in 'iu' and (copy != leaf).any():
+        copy = np.array(leaf)  # it would wrap around
+      read.append(copy)
     return read
+
+  def _arrays(self, observation: Any) -> list[Any]:
+    """Returns the arrays of an observation in the order of the specification."""
+    try:
+      structured = gym_spaces.in_structure(observation, self._observation_structure)
+      return self._observation.flatten(structured)
+    except (KeyError, TypeError, ValueError) as error:
+      expected = f'the structure of the space, {self._observation}'
+      found = time_steps.shown(observation)
+      raise self._error('observation', expected, found) from error
+
+  def _error(self, field: str, expected: str, found: str) -> types.UserError:
+    return types.UserError(f'{self._name}: {field}: expected {expected}, got {found}')
 
   def _written(
     self,
@@ -176,6 +198,9 @@ class GymVector:
       lockstep.check_shape(leaf, (self.num_environments, *spec.shape))
       is_bounded = isinstance(spec, dm_specs.BoundedArray)
       leaf[is_unused] = np.clip(0, spec.minimum, spec.maximum) if is_bounded else 0
+      is_choice = isinstance(spec, choices.ChoicesArray)
+      if is_choice and ((leaf < 0) | (leaf > spec.maximum)).any():
+        raise ValueError(f'actions {leaf.tolist()}: expected 0 ... {spec.maximum.tolist()}')
     leaf = leaf.astype(of_space.dtype)
     return of_space.from_start(leaf if clip is None else np.clip(leaf, *clip))
 
@@ -213,28 +238,31 @@ def _autoreset_mode(environment: Any, name: str) -> str:
   return mode
 
 
-def _picked(values: Any, index: int, space: Any) -> Any:
-  """Returns one environment's part of an info that holds values for all."""
-  if isinstance(values, dict):
-    return {key: _picked(values[key], index, inner) for key, inner in space.spaces.items()}
+def _picked(values: Any, index: int, structure: types.Nest) -> Any:
+  """Returns one environment's part of an info that holds values for all.
+
+  structure: of the space, see `gym_spaces.leaves`.
+  """
+  if isinstance(values, dict) and isinstance(structure, dict):
+    return {key: _picked(values[key], index, inner) for key, inner in structure.items()}
   return values[index]
 
 
 def make(
   level: str, num_environments: int, seeds: list[int], settings: dict[str, Any]
 ) -> GymVector:
-  """Calls `gymnasium.make_vec` with a `level` and `settings` that have passed `gym_adapter.check`.
+  """Calls `gymnasium.make_vec` with a `level` and `settings` that have passed `gym_levels.check`.
 
   settings: include `vectorization_mode`. The processes of `async` are spawned, because forks of a
   process with threads may hang.
   """
   settings = dict(settings)
-  mode = settings.pop(gym_adapter.VECTORIZATION_MODE)
-  if mode != gym_adapter.OF_THEIR_OWN:
+  mode = settings.pop(gym_levels.VECTORIZATION_MODE)
+  if mode != gym_levels.OF_THEIR_OWN:
     settings = {'disable_env_checker': True, **settings}
   with warnings.catch_warnings():
     warnings.filterwarnings('ignore', message='.*Box bound precision lowered')
-    environment = gym_adapter.build(
+    environment = gym_levels.build(
       'gymnasium',
       'make_vec',
       level,

@@ -69,10 +69,12 @@ def _check_action(where: str, leaf: dm_specs.Array) -> None:
     raise types.UserError(
       f'{where}: expected one number at least, got shape {leaf.shape}: leave it out'
     )
-  sizes = choices.num_values(leaf)
-  if sizes is not None and sizes.max() > MOST_ACTIONS:
+  size = 0
+  if isinstance(leaf, dm_specs.BoundedArray) and np.issubdtype(leaf.dtype, np.integer):
+    size = int(np.max(leaf.maximum)) + 1  # the agent chooses among 0 ... maximum
+  if size > MOST_ACTIONS:
     raise types.UserError(
-      f'{where}: expected {MOST_ACTIONS} choices at most, got {sizes.max()}: split it into '
+      f'{where}: expected {MOST_ACTIONS} choices at most, got {size}: split it into '
       'several choices in a wrapper of the environment'
     )
 

@@ -15,6 +15,7 @@ import tree
 from seed_acme import types
 from seed_acme.envs import lockstep
 from seed_acme.envs import time_steps
+from seed_acme.envs.interpreters import spec_json
 
 _AT_FIRST, _AFTER_FIRST = (types.FIRST,), (types.MID, types.LAST)
 _SCALARS = frozenset((float, int, bool, np.float32, np.float64, np.int32, np.int64, np.bool_))
@@ -34,7 +35,6 @@ class VectorOfEnvironments:
   reported as long as there is no such attribute; `frames_per_step` (int) is read once.
 
   Each step allocates the arrays of its time step; they belong to the caller.
-
   Everything an environment returns is checked against its specification. A `types.UserError`
   names environment, field, the expected and the actual value for: a reward, score or
   observation that is not finite in float32 (as `types.NotFinite`), a reward that is no scalar, a
@@ -52,10 +52,7 @@ class VectorOfEnvironments:
     first = self._environments[0]
     observation_spec, action_spec = first.observation_spec(), first.action_spec()
     for index, environment in enumerate(self._environments[1:], start=1):
-      self._require_equal(
-        index, 'observation_spec', observation_spec, environment.observation_spec()
-      )
-      self._require_equal(index, 'action_spec', action_spec, environment.action_spec())
+      self._require_equal_specs(index, environment)
     self.spec = types.EnvironmentSpec(
       observation=tree.map_structure(narrow_spec, observation_spec),
       action=tree.map_structure(narrow_inwards, action_spec),
@@ -239,10 +236,13 @@ class VectorOfEnvironments:
     except TypeError:
       raise self._error(0, 'frames_per_step', 'an int', repr(value)) from None
 
-  def _require_equal(self, index: int, field: str, expected: Any, got: Any) -> None:
-    # Compares texts, which contain shape, dtype, name and bounds and exist for every nest.
-    if repr(expected) != repr(got):
-      raise self._error(index, field, f'as in environment 0, {expected!r}', repr(got))
+  def _require_equal_specs(self, index: int, environment: dm_env.Environment) -> None:
+    records = [
+      spec_json.encode(types.EnvironmentSpec(one.observation_spec(), one.action_spec(), 1))
+      for one in (self._environments[0], environment)
+    ]
+    if found := spec_json.difference(*records):
+      raise self._error(index, 'specification', 'that of environment 0', f'another ({found})')
 
   def _error(
     self,

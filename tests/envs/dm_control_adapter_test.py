@@ -72,6 +72,21 @@ def test_the_1000th_step_truncates():
   environment.close()
 
 
+@pytest.mark.parametrize(('at_goal', 'discount'), [(True, 0), (False, 1)])
+def test_the_end_of_a_task_in_the_last_step_is_its_end(at_goal, discount):
+  environment = dm_control_adapter.make('lqr/lqr_2_1', 1, {'time_limit': 0.09})
+  environment.reset()
+  rows = []
+  while not rows or not rows[-1].last():
+    if at_goal and len(rows) == 2:
+      with environment._environment.physics.reset_context():
+        environment._environment.physics.set_state(np.zeros(4))
+    rows.append(environment.step(np.zeros(1)))
+  assert len(rows) == 3
+  assert rows[-1].discount == discount
+  environment.close()
+
+
 def test_settings_reach_the_suite():
   spec = registry.environment_spec(config('cheetah/run', flat_observation=True))
   assert spec.observation['observations'].shape == (17,)

@@ -13,8 +13,10 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import checked
 from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_levels
 from seed_acme.envs import registry
 from seed_acme.envs import suite
+from seed_acme.envs import time_steps
 from seed_acme.envs import vector
 from seed_acme.networks import torsos
 from seed_acme.testing import environment_contract
@@ -59,7 +61,7 @@ def balance(observation):
 
 
 def test_cartpole_truncation_at_500_keeps_its_discount(package):
-  environment = gym_adapter.make(package, 'CartPole-v1', 1, {})
+  environment = gym_levels.make(package, 'CartPole-v1', 1, {})
   timestep, steps = environment.reset(), 0
   while not timestep.last():
     timestep = environment.step(balance(timestep.observation))
@@ -70,7 +72,7 @@ def test_cartpole_truncation_at_500_keeps_its_discount(package):
 
 
 def test_cartpole_falling_terminates(package):
-  environment = gym_adapter.make(package, 'CartPole-v1', 1, {})
+  environment = gym_levels.make(package, 'CartPole-v1', 1, {})
   timestep = environment.reset()
   while not timestep.last():
     timestep = environment.step(1)
@@ -79,7 +81,7 @@ def test_cartpole_falling_terminates(package):
 
 
 def test_make_passes_settings_on(package):
-  environment = gym_adapter.make(package, 'CartPole-v1', 1, {'max_episode_steps': 2})
+  environment = gym_levels.make(package, 'CartPole-v1', 1, {'max_episode_steps': 2})
   environment.reset()
   assert environment.step(0).mid()
   assert environment.step(1).last()
@@ -92,7 +94,7 @@ def test_the_packages_own_checker_is_off_unless_asked_for(package, monkeypatch):
     sys.modules[package], 'make', lambda level, **settings: asked.append(settings) or inner
   )
   for settings in ({}, {'disable_env_checker': False}):
-    gym_adapter.make(package, 'CartPole-v1', 1, settings)
+    gym_levels.make(package, 'CartPole-v1', 1, settings)
   assert [settings['disable_env_checker'] for settings in asked] == [True, False]
 
 
@@ -155,6 +157,62 @@ def test_old_environment_inside_a_wrapper_that_takes_anything_is_seeded():
   )
   gym_adapter.GymEnvironment(wrapper, 5, 'wrapped').reset()
   assert old.seeds == [5]
+
+
+@pytest.mark.parametrize('is_old', [False, True])
+def test_an_environment_below_a_wrapper_that_takes_no_seed_is_seeded(is_old):
+  if is_old:
+    inside = gym_environments.OldStyle(gym_environments.import_package('gym').spaces)
+  else:
+    spaces = gym_environments.import_package('gymnasium').spaces
+    inside = gym_environments.Scripted(spaces.Discrete(2), spaces.Discrete(2), 0)
+  wrapper = python_types.SimpleNamespace(
+    observation_space=inside.observation_space,
+    action_space=inside.action_space,
+    unwrapped=inside,
+    reset=lambda: inside.reset(),
+    step=inside.step,
+  )
+  environment = gym_adapter.GymEnvironment(wrapper, 5, 'wrapped')
+  environment.reset()
+  environment.reset()
+  assert (inside.seeds if is_old else inside.resets) == ([5] if is_old else [5, None, None])
+
+
+@pytest.mark.parametrize('key', ['final_obs', 'final_observation'])
+@pytest.mark.parametrize('ending', [(True, False), (False, True), (False, False)])
+def test_the_last_observation_is_that_of_the_info_where_a_wrapper_has_reset(key, ending):
+  spaces = gym_environments.import_package('gymnasium').spaces
+  inside = gym_environments.Scripted(spaces.Discrete(9), spaces.Discrete(2), 3)
+  inside.step = lambda action: (3, 1.0, *ending, {key: 7})
+  environment = gym_adapter.GymEnvironment(inside, 1, 'reset by a wrapper')
+  environment.reset()
+  assert environment.step(0).observation == (7 if any(ending) else 3)
+
+
+def test_several_ends_of_one_environment_are_named():
+  spaces = gym_environments.import_package('gymnasium').spaces
+  inside = gym_environments.Scripted(spaces.Discrete(9), spaces.Discrete(2), 3)
+  inside.step = lambda action: (3, 1.0, np.array([True, False]), False, {})
+  environment = gym_adapter.GymEnvironment(inside, 1, 'two')
+  environment.reset()
+  with pytest.raises(time_steps.WrongValue, match='terminated, truncated: expected two bools, got'):
+    environment.step(0)
+
+
+@pytest.mark.parametrize(('bound', 'is_bounded'), [(1e29, True), (np.finfo(np.float32).max, False)])
+def test_a_bound_at_the_end_of_float32_is_none(package, bound, is_bounded):
+  """For an action; an observation is not scaled by its bounds."""
+  spaces = gym_environments.import_package(package).spaces
+  low, high = np.float32([-1, -bound]), np.float32([1, bound])
+  environment, inner = gym_environments.adapt(
+    spaces.Box(low, high), spaces.Dict({'a': spaces.Box(low, high)}), np.float32([0, 3e38])
+  )
+  assert isinstance(environment.action_spec()['a'], dm_specs.BoundedArray) == is_bounded
+  assert isinstance(environment.observation_spec(), dm_specs.BoundedArray)
+  environment.reset()
+  environment.step({'a': np.float32([1, 5])})
+  np.testing.assert_array_equal(inner.actions[0]['a'], [1, 5])
 
 
 def test_discrete_start_is_hidden(package):
@@ -352,9 +410,9 @@ def test_close_closes_the_environment():
 def test_output_stays_clean_and_the_users_filters_stay(package):
   code = f"""
 import warnings
-from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_levels
 before = list(warnings.filters)  # numpy has its own
-environment = gym_adapter.make({package!r}, 'CartPole-v1', 1, {{}})
+environment = gym_levels.make({package!r}, 'CartPole-v1', 1, {{}})
 environment.reset()
 environment.step(1)
 assert warnings.filters == before, warnings.filters

@@ -185,6 +185,41 @@ def test_a_vector_that_does_not_keep_the_contract_is_named(name, settings, messa
   environment.close()
 
 
+@pytest.mark.parametrize(
+  ('how', 'message'),
+  [
+    ('wraps uint8', 'observation/a: expected uint8 of shape .*, got uint16'),
+    ('wraps a choice', 'observation/b: expected int32 of shape .*, got int64'),
+    ('lacks a key', 'observation: expected the structure of the space, .*, got'),
+    ('returns four', 'what step.. returns: expected observation, reward, terminated'),
+  ],
+)
+def test_what_a_vector_returns_wrongly_is_named(how, message):
+  environment = _make(f'{_MINE}:make_faulty', how=how)
+  environment.reset()
+  with pytest.raises(types.UserError, match=message):
+    environment.step(np.zeros((4, 2), np.int64))
+  environment.close()
+
+
+def test_keys_that_no_space_has_are_left_out():
+  environment = _make(f'{_MINE}:make_faulty', how='has one key too many')
+  environment.reset()
+  row = environment.step(np.zeros((4, 2), np.int64))
+  assert sorted(row.observation) == ['a', 'b']
+  np.testing.assert_array_equal(row.observation['b'], [1, 1, 1, 1])
+  environment.close()
+
+
+@pytest.mark.parametrize('action', [[2, 0], [0, 3], [-1, 0]])
+def test_choices_that_do_not_exist_are_refused(action):
+  environment = _make(f'{_MINE}:make_faulty')
+  environment.reset()
+  with pytest.raises(ValueError, match=r'expected 0 ... \[1, 2\]'):
+    environment.step(np.array([[0, 0], [0, 0], action, [0, 0]]))
+  environment.close()
+
+
 def test_actions_of_another_shape_are_refused():
   environment = _make('gymnasium:Pendulum-v1', 2, vectorization_mode='sync')
   environment.reset()

@@ -122,3 +122,40 @@ def make_silent(seed, num_environments):
   environment = make(seed, num_environments)
   del environment.metadata['autoreset_mode']
   return environment
+
+
+class Faulty(vector.VectorEnv):
+  """A vector that returns something wrong after its first step. how: what."""
+
+  metadata = {'autoreset_mode': vector.AutoresetMode.NEXT_STEP}
+
+  def __init__(self, num_envs, how):
+    self.num_envs, self._how = num_envs, how
+    self.single_observation_space = spaces.Dict(
+      {'a': spaces.Box(0, 255, (1,), np.uint8), 'b': spaces.Discrete(3)}
+    )
+    self.single_action_space = spaces.MultiDiscrete([2, 3])
+
+  def reset(self, *, seed=None, options=None):
+    return self._observation(), {}
+
+  def step(self, actions):
+    observation = self._observation()
+    if self._how == 'wraps uint8':
+      observation['a'] = np.full((self.num_envs, 1), 300, np.uint16)
+    if self._how == 'wraps a choice':
+      observation['b'] = np.full(self.num_envs, 2**32 + 1)
+    if self._how == 'lacks a key':
+      del observation['a']
+    if self._how == 'has one key too many':
+      observation['c'] = np.zeros(self.num_envs)
+    nothing = np.zeros(self.num_envs)
+    result = (observation, nothing, nothing.astype(bool), nothing.astype(bool), {})
+    return result[:4] if self._how == 'returns four' else result
+
+  def _observation(self):
+    return {'a': np.zeros((self.num_envs, 1), np.uint8), 'b': np.ones(self.num_envs, np.int64)}
+
+
+def make_faulty(seed, num_environments, how=''):
+  return Faulty(num_environments, how)

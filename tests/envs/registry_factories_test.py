@@ -63,6 +63,30 @@ def make_vector(seed, num_environments, rows=10):
   return catch.Catch(num_environments, seed, rows=rows)
 
 
+def make_too_few(seed, num_environments):
+  return catch.Catch(num_environments - 1, seed)
+
+
+class PassesOn:
+  # A gym environment that passes on what is inside, as wrappers of dm_control do.
+
+  def __init__(self, seed):
+    import gymnasium
+    self._level = gymnasium.make('CartPole-v1')
+    self._env = scripted_environments.ScriptedEnvironment(seed)
+    self.observation_space = self._level.observation_space
+    self.action_space = self._level.action_space
+
+  def __getattr__(self, name):
+    return getattr(self._env, name)
+
+  def reset(self, seed=None):
+    return self._level.reset(seed=seed)
+
+  def step(self, action):
+    return self._level.step(action)
+
+
 def make_catch_without_number(seed):
   return catch.Catch(2, seed)
 
@@ -125,6 +149,14 @@ def test_user_factory_may_return_gymnasium(user_module):
   )
   environment.reset()
   np.testing.assert_array_equal(environment.step(np.zeros(2, np.int32)).discount, 1)
+
+
+def test_a_gym_environment_may_have_a_dm_env_inside(user_module):
+  pytest.importorskip('gymnasium')
+  environment = registry.make(configs.of('user_levels:PassesOn'), 2, seed=7)
+  assert environment.spec.observation.shape == (4,)
+  assert environment.reset().observation.shape == (2, 4)
+  assert (environment.step(np.zeros(2, np.int32)).step_type == types.MID).all()
 
 
 def test_user_factory_may_return_a_vector(user_module):
@@ -239,7 +271,7 @@ def test_a_setting_never_gets_the_seed(make, factory, settings, takes):
   ('name', 'error', 'message', 'num_made'),
   [
     ('make_two', OSError, 'no more licences', 2),
-    ('make_unequal', types.UserError, 'environment 2 of .*: observation_spec', 3),
+    ('make_unequal', types.UserError, 'environment 2 of .*: specification: .*observation', 3),
   ],
 )
 def test_those_made_are_closed_if_others_fail(user_module, name, error, message, num_made):
@@ -252,6 +284,7 @@ def test_those_made_are_closed_if_others_fail(user_module, name, error, message,
   ('name', 'message'),
   [
     ('make_catch_without_number', 'returned Catch: expected a dm_env.*num_environments'),
+    ('make_too_few', 'returned 1 environments instead of 2, its argument num_environments'),
     ('make_plain_with_number', 'returned ScriptedEnvironment: expected a core.VectorEnvironment'),
     ('make_number', 'returned int: expected a dm_env'),
     ('GymVector', 'returned GymVector: expected a dm_env'),

@@ -10,7 +10,7 @@ import pytest
 from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import catch
-from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_levels
 from seed_acme.envs import memory_chain
 from seed_acme.envs import registry
 from seed_acme.envs import suite
@@ -54,7 +54,7 @@ def test_make_by_id(environment_id, kind, settings, size):
 def test_gym_ids_choose_their_package(environment_id, package, monkeypatch):
   asked = []
   monkeypatch.setattr(
-    gym_adapter, 'check', lambda package, level, settings: asked.append((package, level))
+    gym_levels, 'check', lambda package, level, settings: asked.append((package, level))
   )
   monkeypatch.setattr(suite, 'is_installed', lambda package: True)
   registry.check(configs.of(environment_id))
@@ -68,7 +68,7 @@ def test_gym_ids_choose_their_package(environment_id, package, monkeypatch):
 def test_ids_with_a_version_are_gyms(environment_id, monkeypatch):
   asked = []
   monkeypatch.setattr(
-    gym_adapter, 'check', lambda package, level, settings: asked.append((package, level))
+    gym_levels, 'check', lambda package, level, settings: asked.append((package, level))
   )
   monkeypatch.setattr(suite, 'is_installed', lambda package: True)
   registry.check(configs.of(environment_id))
@@ -98,13 +98,47 @@ def test_environment_seeds_depend_on_seed_and_index_alone():
     ('no_such_module:CartPole-v1', {}, r"No module named 'no_such_module'\. .* set PYTHONPATH"),
     ('__main__:CartPole-v1', {}, r'another __main__: put the code into a module'),
     ('CartPole-v1', {'gravity': 1}, r"has no setting 'gravity': expected .*max_episode_steps"),
-    ('CartPole-v1', {'autoreset': True}, r"has no setting 'autoreset'"),
+    ('CartPole-v1', {'autoreset': True}, r'autoreset \(True\) cannot be set, because it would'),
+    ('tests.envs.gym_levels:Any-v0', {'autoreset': True}, r'autoreset \(True\) cannot be set'),
+    ('tests.envs.gym_levels:Any-v0', {'id': 3}, r'id \(3\) cannot be set, because the name of'),
   ],
 )
 def test_wrong_gym_ids_and_settings_are_user_errors(package, level, settings, message):
   pytest.importorskip(package)
   with pytest.raises(types.UserError, match=message):
     registry.check(configs.of(f'{package}:{level}', **settings))
+
+
+@pytest.mark.parametrize('package', ['gym', 'gymnasium'])
+def test_settings_may_have_the_names_of_our_own_arguments(package):
+  pytest.importorskip(package)
+  settings = {'level': 2, 'package': 'box', 'function': 'sin'}
+  config = configs.of(f'{package}:tests.envs.gym_levels:Any-v0', **settings)
+  registry.check(config)
+  environment = registry.make(config, 1, seed=1)
+  assert environment.reset().observation == 2
+  environment.close()
+
+
+def test_settings_that_a_vector_of_gymnasium_gets_from_us_are_refused():
+  pytest.importorskip('gymnasium', minversion='1.1')
+  for name, value in (('num_envs', 5), ('vector_kwargs', 'x')):
+    settings = {'vectorization_mode': 'sync', name: value}
+    with pytest.raises(types.UserError, match=rf'{name} \({value!r}\) cannot be set'):
+      registry.check(configs.of('gymnasium:tests.envs.gym_levels:Any-v0', **settings))
+
+
+def test_a_level_that_is_only_a_vector_works_as_one():
+  pytest.importorskip('gymnasium', minversion='1.1')
+  name = 'gymnasium:tests.envs.gym_levels:OnlyVector-v0'
+  for settings in ({}, {'vectorization_mode': 'sync'}):
+    with pytest.raises(types.UserError, match='exists only as a vector: set vectorization_mode to'):
+      registry.check(configs.of(name, **settings))
+  config = configs.of(name, vectorization_mode='vector_entry_point')
+  registry.check(config)
+  environment = registry.make(config, 3, seed=1)
+  assert environment.reset().observation.shape[0] == 3
+  environment.close()
 
 
 @pytest.mark.parametrize('package', ['gym', 'gymnasium'])
@@ -130,7 +164,7 @@ def test_ids_of_another_suite_name_the_spelling_that_works(environment_id, other
     pytest.importorskip(package)
   with monkeypatch.context() as before:
     # As in a process without ale_py, which registers its games on import.
-    registered = gym_adapter.import_package('gymnasium').envs.registry
+    registered = gym_levels.import_package('gymnasium').envs.registry
     for name in [name for name in registered if name.startswith('ALE/')]:
       before.delitem(registered, name)
     with pytest.raises(types.UserError) as raised:

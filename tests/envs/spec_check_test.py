@@ -53,6 +53,16 @@ _CHOICE = specs.DiscreteArray(2)
       {'move': choices.ChoicesArray([2, 2**25])},
       'action/move: expected 16777216 choices at most, got 33554432',
     ),
+    (
+      _SEEN,
+      specs.BoundedArray((1,), np.int32, 0, 2**27),
+      'action: expected 16777216 choices at most, got 134217729',
+    ),
+    (
+      _SEEN,
+      specs.BoundedArray((2,), np.uint64, 0, [3, 2**64 - 1]),
+      'action: expected 16777216 choices at most, got 18446744073709551616',
+    ),
     (_SEEN, specs.StringArray(()), 'action: expected a dm_env.specs.Array of numbers, got String'),
   ],
 )
@@ -68,6 +78,7 @@ def test_each_is_named(observation, action, words):
     (_SEEN, _CHOICE),
     ({'none': specs.Array((0,), np.float32), 'seen': _SEEN}, {'a': _CHOICE, 'b': _CHOICE}),
     (specs.Array((), np.bool_), specs.DiscreteArray(2**24)),
+    (_SEEN, specs.BoundedArray((2,), np.int64, 0, 2**24 - 1)),
     (specs.DiscreteArray(2**40, np.int64), specs.BoundedArray((2,), np.float64, -1, 1)),
     (specs.DiscreteArray(256, np.uint8), _CHOICE),
   ],

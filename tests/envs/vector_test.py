@@ -340,8 +340,30 @@ def test_unequal_specifications_are_refused():
     def action_spec(self):
       return dm_specs.DiscreteArray(7, dtype=np.int32, name='action')
 
-  with pytest.raises(types.UserError, match=r'environment 1 of pair: action_spec: .*num_values=7'):
+  with pytest.raises(
+    types.UserError,
+    match=r'environment 1 of pair: specification: .*environment 0, .*action: .* -> int32.*7 values',
+  ):
     two(Wider())
+
+
+def test_specifications_may_differ_in_names_but_not_in_one_of_many_bounds():
+  """numpy shows arrays of more than 1,000 numbers in part."""
+  highs = np.linspace(1, 2, 5000, dtype=np.float32)
+
+  class Many(scripted_environments.ScriptedEnvironment):
+    def __init__(self, name, high):
+      super().__init__()
+      self._spec = dm_specs.BoundedArray((5000,), np.float32, -1, high, name)
+
+    def action_spec(self):
+      return self._spec
+
+  vector.VectorOfEnvironments([Many('a', highs), Many('b', highs)], 'pair')
+  other = highs.copy()
+  other[2500] = 2
+  with pytest.raises(types.UserError, match='environment 1 of pair: .*action: .* -> other bounds'):
+    vector.VectorOfEnvironments([Many('a', highs), Many('b', other)], 'pair')
 
 
 @pytest.mark.parametrize('actions', [np.zeros(3, np.int32), np.zeros((2, 1), np.int32)])

@@ -111,6 +111,7 @@ class _Process:
 def _raise_error(answer: dict[str, Any]) -> None:
   kinds = {
     server.MISSING: types.MissingPackage,
+    server.NOT_FINITE: types.NotFinite,
     server.USER_ERROR: types.UserError,
     server.FAILURE: types.Failure,
   }

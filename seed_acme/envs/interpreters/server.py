@@ -25,7 +25,14 @@ from seed_acme.envs.interpreters import messages
 from seed_acme.envs.interpreters import spec_json
 from seed_acme.libraries import parent_process
 
-MISSING, USER_ERROR, FAILURE, OTHER = 'missing', 'user_error', 'failure', 'other'  # kinds of errors
+# Kinds of errors.
+MISSING, NOT_FINITE, USER_ERROR, FAILURE, OTHER = (
+  'missing',
+  'not_finite',
+  'user_error',
+  'failure',
+  'other',
+)
 _Answer = tuple[dict[str, Any], list[Any]]
 
 
@@ -98,7 +105,12 @@ def _row(row: types.VectorTimeStep) -> _Answer:
 
 def _error(error: Exception) -> dict[str, Any]:
   """Encodes an error as a header."""
-  kinds = {types.MissingPackage: MISSING, types.UserError: USER_ERROR, types.Failure: FAILURE}
+  kinds = {
+    types.MissingPackage: MISSING,
+    types.NotFinite: NOT_FINITE,
+    types.UserError: USER_ERROR,
+    types.Failure: FAILURE,
+  }
   for type_, kind in kinds.items():  # the special ones first
     if isinstance(error, type_):
       return {'error': kind, 'message': str(error)}

@@ -77,7 +77,8 @@ def difference(expected: Mapping[str, Any], given: Any) -> str:
     return f'the arrays: {_shortened(before)} -> {_shortened(after)}'
   for path, before in ours.items():
     if before != theirs[path]:
-      return f'{path}: {_shortened(before)} -> {_shortened(theirs[path])}'
+      short, other = _shortened(before), _shortened(theirs[path])
+      return f'{path}: {short} -> {other if other != short else "other bounds"}'
   return ''
 
 

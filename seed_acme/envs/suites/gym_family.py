@@ -7,7 +7,7 @@ import re
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.envs import action_scaling
-from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_levels
 from seed_acme.envs import gym_vector_adapter
 from seed_acme.envs import suite
 
@@ -28,23 +28,23 @@ def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Su
 
   def make(order: suite.Order) -> core.VectorEnvironment:
     name, settings = level(order.environment_id), dict(order.settings)
-    if package == 'gymnasium' and gym_adapter.VECTORIZATION_MODE in settings:
+    if package == 'gymnasium' and gym_levels.VECTORIZATION_MODE in settings:
       if not order.renders:
         return gym_vector_adapter.make(name, order.num_environments, order.seeds(), settings)
-      del settings[gym_adapter.VECTORIZATION_MODE]  # single environments can render
+      del settings[gym_levels.VECTORIZATION_MODE]  # single environments can render
     return order.one_by_one(
-      lambda seed: gym_adapter.make(package, name, seed, settings, order.renders)
+      lambda seed: gym_levels.make(package, name, seed, settings, order.renders)
     )
 
   def check(config: config_lib.EnvironmentConfig) -> None:
     _, settings = action_scaling.split(config.id, config.settings)
-    gym_adapter.check(package, level(config.id), settings)
+    gym_levels.check(package, level(config.id), settings)
 
   def spelled_elsewhere(environment_id: str) -> str:
-    return gym_adapter.spelled_elsewhere(package, level(environment_id))
+    return gym_levels.spelled_elsewhere(package, level(environment_id))
 
   def names() -> list[str]:
-    levels = gym_adapter.known_levels(package)
+    levels = gym_levels.known_levels(package)
     return levels if takes_bare_ids else [start + level for level in levels]
 
   return suite.Suite(

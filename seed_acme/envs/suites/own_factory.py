@@ -22,7 +22,7 @@ def _make(order: suite.Order) -> core.VectorEnvironment:
     made = make(order.seed, num_environments=order.num_environments, **settings)
     if gym_vector_adapter.is_vector(made):
       return gym_vector_adapter.GymVector(made, order.num_environments, order.seeds(), name)
-    return factories.require_vector(name, made)
+    return factories.require_vector(name, made, order.num_environments)
   return order.one_by_one(lambda seed: factories.as_dm_env(name, make(seed, **settings), seed))
 
 

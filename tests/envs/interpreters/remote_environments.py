@@ -5,6 +5,7 @@ import pathlib
 import signal
 import time
 
+import dm_env
 import numpy as np
 
 from seed_acme import types
@@ -35,6 +36,8 @@ class _Ending(scripted_environments.TruncatingEnvironment):
         time.sleep(1000)
       if self._how == 'fails':
         raise types.Failure('a disk is full')
+      if self._how == 'is not finite':
+        return dm_env.transition(np.nan, self.observation_spec().generate_value())
     return super().step(action)
 
 

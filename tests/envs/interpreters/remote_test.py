@@ -110,6 +110,15 @@ def test_a_failure_stays_one(python):
   environment.close()
 
 
+def test_what_is_not_finite_is_not_finite_here_too(python):
+  environment = _make(python, f'{_MINE}:ending', how='is not finite')
+  environment.reset()
+  environment.step(_zeros(environment))
+  with pytest.raises(types.NotFinite, match='reward: expected a finite scalar, got nan'):
+    environment.step(_zeros(environment))
+  environment.close()
+
+
 def test_a_process_that_dies_is_an_error_that_says_how(python):
   environment = _make(python, f'{_MINE}:ending', how='dies')
   environment.reset()
