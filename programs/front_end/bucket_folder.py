@@ -125,7 +125,7 @@ def _stop(mirror: bucket_copy.Mirror, keep: Callable[[], None]) -> None:
 def _only_copy(run: run_directory.RunDirectory) -> str:
   """Says where the only whole copy of a run is, and what can be done with it."""
   # Its paths are the user's own code, so the printed command may trust it.
-  trust = ['--trust_run_dir'] if trust_lib.named_code(local.read_json(run.config)) else []
+  trust = ['--trust_run_dir'] if trust_lib.untrusted(local.read_json(run.config)) else []
   train = [own_name.command('seed-acme'), 'train', f'--run_dir={run.path}', *trust]
   copy = f'copy what it holds to {run.bucket}'
   if run.bucket.startswith(bucket.GOOGLE):

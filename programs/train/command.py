@@ -33,7 +33,7 @@ class TrainArguments:
   json: print the summary as JSON, or the layout.
   show_layout: print which learner serves which actors, with which devices and replay, and start
     nothing.
-  trust_run_dir: import the code outside seed_acme that config.json in run_dir names.
+  trust_run_dir: run the code outside seed_acme, and the Python, that config.json in run_dir names.
   dry_run: for vertex_ai, write what would be sent to the folder --out and start nothing.
   out: for vertex_ai with --dry_run, the folder to write.
   cloud: settings for vertex_ai.

@@ -7,6 +7,7 @@ import errno
 import fnmatch
 import os
 import pathlib
+import re
 import shutil
 import stat
 from typing import NamedTuple
@@ -31,6 +32,7 @@ _KEYS = (
   '*.keystore',
   '*.kdbx',
   '*.gpg',
+  '*.asc',
   '*.env',
   '*credentials*',
   '*client_secret*',
@@ -50,8 +52,15 @@ _KEYS = (
 _KEY_FOLDERS = ('secret', 'secrets', 'credentials')  # unless they hold code
 _HIDDEN_KEYS = ('.env*', '.netrc', '.npmrc', '.pypirc', '.git-credentials', '.ssh', '.aws', '.kube')
 _CODE = '*.py'
-_PRIVATE_KEY = b'PRIVATE KEY-----'  # in the first lines of a key, or of a service account's JSON
-_BEGINNING = 4096  # bytes
+# At the beginning of a key or of a service account's JSON, of AWS's settings, of a manifest of
+# Kubernetes, and of a cluster file.
+_SECRETS = (
+  re.compile(rb'PRIVATE KEY'),
+  re.compile(rb'aws_secret_access_key', re.IGNORECASE),
+  re.compile(rb'^\s*"?kind"?:\s*"?Secret\b', re.MULTILINE),
+  re.compile(rb'(?s)(?=.*"learner"\s*:).*"token"\s*:'),
+)
+_BEGINNING = 1 << 16  # bytes
 _MAX_BYTES = 100_000_000
 # What lies in the same folder of the image.
 _TAKEN = (
@@ -142,8 +151,8 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_key(path: pathlib.Path) -> bool:
-  """Whether a file is a key, by its name or because it begins like a private key, or whether a
-  folder is one of keys."""
+  """Whether a file is a key or has one, by its name or its beginning, or whether a folder is one of
+  keys."""
   name = path.name.lower()
   if _matches(name, _HIDDEN_KEYS):
     return True
@@ -159,7 +168,8 @@ def _holds_key(path: pathlib.Path) -> bool:
     if not stat.S_ISREG(os.stat(path).st_mode):
       return False
     with open(path, 'rb') as file:
-      return _PRIVATE_KEY in file.read(_BEGINNING)
+      beginning = file.read(_BEGINNING)
+    return any(secret.search(beginning) for secret in _SECRETS)
   except OSError:  # `_size` reports it
     return False
 

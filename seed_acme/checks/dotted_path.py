@@ -39,7 +39,7 @@ def import_module(name: str, where: str) -> python_types.ModuleType:
 def load_object(path: str, field: str) -> Any:
   """Returns the object that `package.module:Name` names. field: the setting that names it."""
   module_name, _, name = path.partition(':')
-  if not module_name or not name or module_name.startswith('.'):
+  if not NAMED.fullmatch(path):  # what `storage.trust` takes for code must be all that is imported
     raise types.UserError(f"{field} ('{path}') must be written package.module:Name")
   try:
     module = import_module(module_name, f"{field} ('{path}')")

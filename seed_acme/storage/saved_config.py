@@ -139,8 +139,8 @@ def _record_to_json(record: Any) -> dict[str, Any]:
 
 
 def trust_in(config: config_lib.ExperimentConfig) -> trust_lib.Trust:
-  """Returns trust in all code that a configuration names, for one that the command has chosen."""
-  return trust_lib.Trust(paths=frozenset(path for _, path in trust_lib.named_code(to_json(config))))
+  """Returns trust in all that a configuration names, for one that the command has chosen."""
+  return trust_lib.Trust(paths=frozenset(path for _, path in trust_lib.untrusted(to_json(config))))
 
 
 def from_json(value: Any) -> Any:

@@ -63,27 +63,33 @@ class Fence:
     """
     if self.hosts is None:
       return
-    addresses = _addresses(self.hosts, frozenset())
-    for host in self.hosts:
-      if not _resolved(host):
-        self.tell(
-          f'the host {host} is unknown here, so it cannot reach port {port} until its name can be '
-          'resolved: check the name in the cluster file, or write its address'
-        )
+    numbers = [host for host in self.hosts if _is_address(host)]
     try:
+      # Without the names at first, because a name server may take long to answer.
+      addresses = _addresses(numbers, frozenset())
       if not _attach(port, addresses):
         raise OSError(f'no socket that listens there was found in {_DESCRIPTORS}')
       _shut_strangers(port, addresses)
+      if len(numbers) == len(self.hosts):
+        return
+      for host in self.hosts:
+        found = _resolved(host)
+        addresses |= found
+        if not found:
+          self.tell(
+            f'the host {host} is unknown here, so it cannot reach port {port} until its name can '
+            'be resolved: check the name in the cluster file, or write its address'
+          )
+      _attach(port, addresses)
     except OSError as error:
       self.tell(
         f'port {port} {danger}: it cannot be closed to other machines '
         f'({error.strerror or error}); close it in a firewall'
       )
       return
-    if not all(_is_address(host) for host in self.hosts):
-      threading.Thread(
-        target=_follow_names, args=(port, self.hosts, addresses), name='fence', daemon=True
-      ).start()
+    threading.Thread(
+      target=_follow_names, args=(port, self.hosts, addresses), name='fence', daemon=True
+    ).start()
 
 
 LOOPBACK = Fence()

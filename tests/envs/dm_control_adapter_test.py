@@ -73,14 +73,16 @@ def test_the_1000th_step_truncates():
 
 
 @pytest.mark.parametrize(('at_goal', 'discount'), [(True, 0), (False, 1)])
-def test_the_end_of_a_task_in_the_last_step_is_its_end(at_goal, discount):
-  environment = dm_control_adapter.make('lqr/lqr_2_1', 1, {'time_limit': 0.09})
+def test_the_end_of_a_task_in_the_last_step_is_its_end(suite, at_goal, discount):
+  inside = suite.load('lqr', 'lqr_2_1', task_kwargs={'random': 1, 'time_limit': 0.09})
+  screen = {'screen_height': 1, 'screen_width': 1, 'camera': 0}
+  environment = dm_control_adapter.DmControl(inside, 'lqr', screen)
   environment.reset()
   rows = []
   while not rows or not rows[-1].last():
     if at_goal and len(rows) == 2:
-      with environment._environment.physics.reset_context():
-        environment._environment.physics.set_state(np.zeros(4))
+      with inside.physics.reset_context():
+        inside.physics.set_state(np.zeros(4))
     rows.append(environment.step(np.zeros(1)))
   assert len(rows) == 3
   assert rows[-1].discount == discount

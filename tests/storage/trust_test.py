@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs.front_end import lifecycle
@@ -43,6 +44,19 @@ def _record(change):
     ('network.module', lambda r: r['network'].update(module='evil:Net'), 'evil:Net'),
     ('network.torso', lambda r: r['network'].update(torso='evil.deep:Torso'), 'evil.deep:Torso'),
     ('agent', lambda r: r['agent'].update(type='evil:Config'), 'evil:Config'),
+    # A function of seed_acme that starts the program that it is given.
+    (
+      'network.torso',
+      lambda r: r['network'].update(
+        torso='seed_acme.envs.interpreters.interpreter:probe', torso_settings={'python': 'evil'}
+      ),
+      'seed_acme.envs.interpreters.interpreter:probe',
+    ),
+    (
+      'environment.id',
+      lambda r: r['environment'].update(id='seed_acme.envs.interpreters.interpreter:probe'),
+      'seed_acme.envs.interpreters.interpreter:probe',
+    ),
     (
       'environment.settings.x',
       lambda r: r['environment'].update(settings={'x': {'type': 'evil:Config'}}),
@@ -70,11 +84,57 @@ def test_code_of_others_is_refused_by_field_and_path(field, change, path):
     'gym:CartPole-v1',
     'gymnasium:Cart-v1',
     'dm_control:cheetah/run',
-    'seed_acme.envs.catch:Catch',
   ],
 )
 def test_what_is_installed_needs_no_trust(environment_id):
   trust.require(_record(lambda r: r['environment'].update(id=environment_id)), 'folder', _NOBODY)
+
+
+@pytest.mark.parametrize('nested', [True, False])
+def test_another_python_is_started_only_with_trust(nested, tmp_path):
+  program = tmp_path / 'python'
+  record = _record(lambda r: r['actor'].update(python=str(program)))
+  trust.require(record, 'folder', _NOBODY)  # there is nothing to start
+  program.touch()
+  record = {'actor.python': str(program)}  # as a sweep saves it
+  if nested:
+    record = _record(lambda r: r['actor'].update(python=str(program)))
+  with pytest.raises(types.UserError) as error:
+    trust.require(record, 'folder/config.json', _NOBODY)
+  assert f"another Python, actor.python='{program}', which would be started" in str(error.value)
+  assert f'--config.actor.python={program} (evaluate: --python)' in str(error.value)
+  trust.require(record, 'folder', _NOBODY, only_types=True)
+  trust.require(record, 'folder', trust.Trust(fields=frozenset(['actor.python'])))
+  trust.require(record, 'folder', trust.EVERYTHING)
+  for own in ('', sys.executable):
+    trust.require(_record(lambda r: r['actor'].update(python=own)), 'folder', _NOBODY)  # noqa: B023
+
+
+@pytest.mark.parametrize('command', [['evaluate', '{run}'], ['train', '--run_dir={run}']])
+def test_a_program_in_the_folder_is_not_started(command, tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(evaluation.opening, 'find_checkpoint', lambda *_: None)
+  run = run_directory.create(tmp_path / 'run')
+  program = run.path / 'videos' / 'python'
+  program.parent.mkdir()
+  program.write_text(f'#!/bin/sh\ntouch {tmp_path}/started\n')
+  program.chmod(0o755)
+  record = _record(lambda r: r['actor'].update(python=str(program)))
+  run.config.write_text(json.dumps(record))
+  assert cli.main([part.format(run=run.path) for part in command]) == 2
+  assert 'another Python' in capsys.readouterr().err
+  assert not (tmp_path / 'started').exists()
+  cli.main(['evaluate', str(run.path), f'--python={program}'])
+  assert (tmp_path / 'started').exists()
+
+
+def test_a_name_that_is_not_checked_is_not_imported(tmp_path, monkeypatch):
+  """A module with a hyphen can be imported, but not by a name of this form."""
+  (tmp_path / 'my-torso.py').write_text('raise AssertionError')
+  monkeypatch.syspath_prepend(tmp_path)
+  record = _record(lambda r: r['network'].update(torso='my-torso:Torso'))
+  trust.require(record, 'folder', _NOBODY)
+  with pytest.raises(types.UserError, match=r"'my-torso:Torso'\) must be written package.module"):
+    dotted_path.load_object('my-torso:Torso', 'network.torso')
 
 
 def test_every_shipped_configuration_is_trusted():

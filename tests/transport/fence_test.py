@@ -179,6 +179,27 @@ def test_names_are_looked_up_again(listen, loopback_is_a_network, monkeypatch):
     assert not thread.is_alive()
 
 
+def test_strangers_are_kept_out_while_names_are_looked_up(
+  listen, loopback_is_a_network, monkeypatch
+):
+  listener, found, real = listen(), [], socket.getaddrinfo
+
+  def look_up(host, *rest, **how):
+    if host != 'learner-1':
+      return real(host, *rest, **how)
+    found.append([_is_answered(listener, source=f'127.0.0.{i}') for i in (2, 3, 4)])
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, '', ('127.0.0.4', 0))]
+
+  monkeypatch.setattr(fence_lib.socket, 'getaddrinfo', look_up)
+  with _connect(listener, source='127.0.0.3'), listener.accept()[0] as accepted:
+    fence_lib.Fence(('learner-1', '127.0.0.2')).put_around(_port(listener), fence_lib.RUNS_CODE)
+    assert found[0] == [True, False, False]
+    accepted.settimeout(_ADMITTED_S)
+    assert accepted.recv(1) == b''  # the stranger that was there before is shut out
+  assert _is_answered(listener, source='127.0.0.4')
+  assert not _is_answered(listener, source='127.0.0.3')
+
+
 @pytest.mark.parametrize(
   'danger, words',
   [

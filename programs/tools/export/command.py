@@ -20,7 +20,7 @@ class ExportArguments:
   out: folder to write, new or empty.
   checkpoint: newest, best (by evaluation return), the number of its update, or its path.
   sampled: sample actions from the policy, as in training, instead of acting greedily.
-  trust_run_dir: import the code outside seed_acme that the run folder names.
+  trust_run_dir: run the code outside seed_acme, and the Python, that the run folder names.
   json: print JSON.
   """
 

@@ -33,7 +33,7 @@ class PackArguments:
     card shows the score of the last episodes before the checkpoint was saved.
   video: .mp4 or .gif to include; '' = the newest in the run folder, if any.
   licence: licence of the weights, to be named on the card.
-  trust_run_dir: import the code outside seed_acme that the run folder names.
+  trust_run_dir: run the code outside seed_acme, and the Python, that the run folder names.
   json: print the record of pack.json.
   """
 

@@ -39,7 +39,7 @@ class EvaluateArguments:
   video: show one more episode of the first run in this file, .mp4 or .gif.
   max_video_steps: agent steps after which the video is cut.
   watch: play the episodes of one run in a window, one after another, until it is closed.
-  trust_run_dir: import the code outside seed_acme that the run folders name.
+  trust_run_dir: run the code outside seed_acme, and the Python, that the run folders name.
   python: interpreter that the environments run under, instead of the run's (actor.python).
   json: print one record; for several runs {"runs": [...], "human_normalized": ...}.
   """

@@ -15,10 +15,12 @@ def load(
 ) -> config_lib.ExperimentConfig:
   """Returns the configuration of a run.
 
-  trust: import code outside seed_acme that the run folder names; `UserError` otherwise.
+  trust: run what the run folder names, code outside seed_acme and another Python; `UserError`
+    otherwise.
   python: replaces the run's `actor.python`; '' = keep it.
   """
-  config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
+  named = frozenset({'actor.python'} if python else ())
+  config = saved_config.load(run.config, trust_lib.Trust(everything=trust, fields=named))
   if not python:
     return config
   return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))

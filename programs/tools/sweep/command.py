@@ -64,7 +64,7 @@ class SweepArguments:
     by more trials; options that are not given stay as they were. '' = runs/sweeps/<config>/<time>.
   jobs: runs at a time; 0 = half of the cores, at least one.
   launch: how each run is launched; single_process costs the least for many small runs.
-  trust_run_dir: import the code outside seed_acme that sweep.json in --out names.
+  trust_run_dir: run the code outside seed_acme, and the Python, that sweep.json in --out names.
   report: only rewrite tables and figures from the existing runs.
   json: print the table as JSON.
   """

@@ -42,7 +42,9 @@ def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> sw
     if record['format'] != _FORMAT:
       raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')
     trust_lib.require(record['config'], str(path), trust)
-    for saved in [*(one['settings'] for one in record['combinations']), record.get('search')]:
+    space = record.get('search', {}).get('space', {})
+    choices = {field: domain.get('choices', []) for field, domain in space.items()}
+    for saved in [*(one['settings'] for one in record['combinations']), choices]:
       trust_lib.require(saved, str(path), trust)
     return _from_record(record)
   except types.UserError as error:

@@ -173,11 +173,31 @@ def program(python: str) -> str:
   return python
 
 
+def is_foreign(python: str) -> bool:
+  """Whether `actor.python` names a program that somebody else may have put there.
+
+  This interpreter is not, nor is that of a virtual environment `.venv...` in the checkout or beside
+  the one of this process, where a user makes them. What does not exist cannot be started.
+  """
+  if is_this_one(python) or not os.path.exists(path := program(python)):
+    return False
+  for folder in _folders_of_user():
+    parts = os.path.relpath(os.path.abspath(path), folder).split(os.sep)
+    if len(parts) == 3 and parts[0].startswith('.venv') and parts[1] == 'bin':
+      return False
+  return True
+
+
 def _folders() -> list[str]:
   """Returns the folders that relative paths are looked up in: the working folder, the checkout, and
   the folder of the virtual environment, because `.venv-actor` is next to `.venv` wherever a run is
   started."""
-  found = [os.getcwd()]
+  return [os.getcwd(), *_folders_of_user()]
+
+
+def _folders_of_user() -> list[str]:
+  """Returns the checkout and the folder of this process's virtual environment, if they exist."""
+  found = []
   if (checkout := extras.checkout()) is not None:
     found.append(str(checkout))
   if sys.prefix != sys.base_prefix:

@@ -159,3 +159,33 @@ def test_what_lies_in_the_working_folder_is_not_installed(tmp_path, monkeypatch)
   (record / 'PKG-INFO').write_text('Metadata-Version: 2.1\nName: left-over\nVersion: 1.0\n')
   monkeypatch.chdir(tmp_path)
   assert 'left-over==1.0' not in interpreter.installed(sys.executable)
+
+
+@pytest.mark.parametrize(
+  ('path', 'is_foreign'),
+  [
+    ('.venv-actor/bin/python', False),
+    ('.venv-actor/bin/python3.12', False),
+    ('runs/theirs/bin/python', True),
+    ('.venv-actor/runs/bin/python', True),
+    ('theirs/bin/python', True),
+    ('lacking/bin/python', False),
+  ],
+)
+@pytest.mark.parametrize('is_absolute', [False, True])
+def test_a_program_is_the_users_if_it_is_in_an_environment_beside_this_one(
+  path, is_foreign, is_absolute, tmp_path, monkeypatch
+):
+  monkeypatch.setattr(interpreter.extras, 'checkout', lambda: tmp_path / 'checkout')
+  file = tmp_path / 'checkout' / path
+  if 'lacking' not in path:
+    file.parent.mkdir(parents=True)
+    file.touch()
+  monkeypatch.chdir(tmp_path)
+  name = str(file) if is_absolute else path
+  assert interpreter.is_foreign(name) == is_foreign
+  # One of the same name in the working folder is found first.
+  here = tmp_path / path
+  here.parent.mkdir(parents=True)
+  here.touch()
+  assert interpreter.is_foreign(str(here) if is_absolute else path)

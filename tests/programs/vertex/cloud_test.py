@@ -268,14 +268,21 @@ def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
   for name in (*_KEYS, 'deploy/secrets/db.txt', *kept):
     (code / name).parent.mkdir(parents=True, exist_ok=True)
     (code / name).write_text('nothing')
+  (code / 'tokenizer.json').write_text('{"token": 5, "learn": 6}')
+  (code / 'levels' / '1.txt').write_text('a kind: Secret level')
   # Keys in files with harmless names.
   (code / 'robot.json').write_text('{"private_key": "-----BEGIN PRIVATE KEY-----\\nMII"}')
   (code / 'backup').write_text('-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl')
+  (code / 'me.txt').write_text('-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdG')
+  (code / 'aws.ini').write_text('[default]\naws_secret_access_key = wJalr')
+  (code / 'cluster.json').write_text('{"token": "0123456789abcdef", "learner": "10.0.0.1:8000"}')
+  (code / 'run.yaml').write_text('apiVersion: v1\nkind: Secret\nstringData: {token: 0123}\n')
   found = _find(code)
   found.copy_to(stage)
   staged = {path.relative_to(stage).as_posix() for path in stage.rglob('*') if path.is_file()}
   assert staged == set(found.files) == set(kept)
-  assert set(found.left_out) == {*_KEYS, 'deploy/secrets', 'robot.json', 'backup'}
+  held = {'robot.json', 'backup', 'me.txt', 'aws.ini', 'cluster.json', 'run.yaml'}
+  assert set(found.left_out) == {*_KEYS, 'deploy/secrets', *held}
   lines = found.describe().splitlines()
   assert '7 files' in lines[0]
   assert [line.strip() for line in lines[1:8]] == sorted(kept)
