@@ -170,6 +170,6 @@ def _suite() -> Any:
   mujoco_setup.choose_backend()
   try:
     return importlib.import_module('dm_control.suite')
-  except (ImportError, AttributeError):
+  except (ImportError, RuntimeError, AttributeError):
     os.environ[variable] = 'disabled'  # state observations need no rendering
     return importlib.import_module('dm_control.suite')

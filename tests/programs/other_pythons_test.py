@@ -71,7 +71,9 @@ def test_a_run_learns_from_actors_there_and_is_evaluated_there(runs, newest, cap
   # rendered there, filmed by the learner's Python
   assert recordings.steps(run.run_dir.videos)[0] == 0
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
-  said = evaluated_runs.evaluate(capsys, run.run_dir.path, '--episodes=8', '--json')
+  command = [run.run_dir.path, '--episodes=8', '--json']
+  assert 'another Python' in evaluated_runs.refusal(capsys, *command)
+  said = evaluated_runs.evaluate(capsys, *command, '--trust_run_dir')
   assert json.loads(said.out)['episodes'] == 8
 
 
