@@ -29,7 +29,7 @@ _RESERVED = {
   'autoreset': "it would replace an episode's last observation by the next episode's first",
 }
 _RESERVED_OF_VECTORS = {
-  'num_envs': 'environments_per_actor and num_groups set it',
+  'num_envs': 'environments_per_actor and environment_groups set it',
   'vector_kwargs': 'the adapter sets it',
 }
 
