@@ -141,12 +141,12 @@ def make_remote_actor(
         sections.transport.kind,
         address,
         token,
-        wire.GroupCodec(spec, env_ids.size),
+        wire.GroupCodec(spec, env_ids.size, sections.shared),
         env_ids,
         patience,
         start,
       )
-    except core.Refused as error:  # as for a specification that differs, which no restart mends
+    except core.Refused as error:  # as for a setting that differs, which no restart mends
       raise types.UserError(str(error)) from None
 
   return actors.make_actor(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from seed_acme import layout as layout_lib
+from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.transport import joining
@@ -34,8 +35,8 @@ _CLOSED_S = 2.0
 class Desk(sessions.SessionDesk):
   """A session desk that knows which actors have heard that the run is over."""
 
-  def __init__(self, *arguments: Any):
-    super().__init__(*arguments)
+  def __init__(self, *arguments: Any, **more: Any):
+    super().__init__(*arguments, **more)
     self._is_here = self.is_connected()  # connected when the run ended
     self.has_come = np.zeros_like(self._is_here)  # connected at any time
     self._has_come_back = np.zeros_like(self._is_here)  # connected again since the run ended
@@ -94,6 +95,27 @@ def absent_actors(layout: layout_lib.Layout, missing: np.ndarray) -> str:
   )
 
 
+def make_desk(
+  sections: sections_lib.LearnerSections,
+  token: str,
+  batcher_of: Callable[[int], batching.Batcher],
+  spec: types.EnvironmentSpec | None,
+  instance: str = '',
+) -> Desk:
+  """Returns a desk that opens sessions for actors of this run alone. batcher_of, spec, instance:
+  as `sessions.SessionDesk` takes them."""
+  layout = sections.layout
+  return Desk(
+    batcher_of,
+    spec,
+    layout.num_environments,
+    layout.num_training,
+    token,
+    instance,
+    settings=sections.shared['actor'],
+  )
+
+
 def make_transport(
   sections: sections_lib.LearnerSections,
   desk: sessions.SessionDesk,
@@ -133,14 +155,13 @@ def serve(
 
   It only tells actors so, until all of them know or for `patience.ABSENCE_S`. Loads no TensorFlow.
   """
-  layout = sections.layout
-  number = layout.num_environments
   # None of the actors' requests is answered, so their specification does not matter.
-  desk = Desk(closed_batcher(), None, number, layout.num_training, token)
+  desk = make_desk(sections, token, closed_batcher(), None)
   desk.end_run()
   members = joining.Members(sections.shared, resumptions=0)
   members.end_run(timeout_s=0.0)
   transport = make_transport(sections, desk, port, members)
   transport.start()
-  desk.wait_until_heard(np.ones(number, bool), patience.ABSENCE_S, stop, lambda missing: None)
+  everyone = np.ones(sections.layout.num_environments, bool)
+  desk.wait_until_heard(everyone, patience.ABSENCE_S, stop, lambda missing: None)
   transport.stop()

@@ -9,7 +9,6 @@ from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.storage import checkpoint
 from seed_acme.transport import joining
-from seed_acme.transport import sessions
 
 _POLL_S = 0.05
 
@@ -20,14 +19,8 @@ def wait_for(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Gree
   It serves on the learner's port meanwhile. Actors are told that the server pauses, so they keep
   their environments and reconnect to the learner that replaces this server.
   """
-  sections, layout = node.sections, node.sections.layout
-  desk = sessions.SessionDesk(
-    end_notice.closed_batcher(),
-    None,
-    layout.num_environments,
-    layout.num_training,
-    node.links.token,
-  )
+  sections = node.sections
+  desk = end_notice.make_desk(sections, node.links.token, end_notice.closed_batcher(), None)
   members = joining.Members(sections.shared, checkpoint.num_resumptions(node.folder.checkpoints))
   transport = end_notice.make_transport(sections, desk, node.links.port, members)
   transport.start()

@@ -120,12 +120,11 @@ class LearnerNodeProcess:
     self.loop, self._samples, self._account = side.loop, side.samples, side.account
     self._layout = layout = side.layout
     batchers = _make_batchers(sections, side)
-    self._desk = end_notice.Desk(
+    self._desk = end_notice.make_desk(
+      sections,
+      node.links.token,
       lambda env_id: batchers[layout.device_of(env_id)],
       side.acting.spec,
-      layout.num_environments,
-      layout.num_training,
-      node.links.token,
       greeting.instance,
     )
     self._members = greeting.members or joining.Members(sections.shared, 0)

@@ -21,7 +21,6 @@ PROTOCOL = 3
 # starts of its workers up from the number with which it joined.
 _STARTS_BETWEEN_JOINS = 1000
 STARTS_BETWEEN_RESUMPTIONS = 1_000_000  # of the run; room for 1000 joins of one node
-_MAX_DIFFERENCES = 3  # named in a refusal
 
 
 def hello(node: str, settings: Mapping[str, str]) -> bytes:
@@ -73,16 +72,8 @@ class Members:
     ours = self._settings.get(node.partition('/')[0])
     if ours is None:
       raise ValueError(f'this run has no node {node}')
-    differences = [
-      f"{name} is {theirs.get(name, 'absent')}, the learner's {ours.get(name, 'absent')}"
-      for name in sorted(ours.keys() | theirs.keys())
-      if theirs.get(name) != ours.get(name)
-    ]
-    if differences:
-      more = len(differences) - _MAX_DIFFERENCES
-      raise ValueError(
-        '; '.join(differences[:_MAX_DIFFERENCES]) + (f'; and {more} more' if more > 0 else '')
-      )
+    if found := wire.differences(ours, theirs):
+      raise ValueError(found)
     with self._lock:
       first = self.resumptions * STARTS_BETWEEN_RESUMPTIONS
       number = first + self._num_starts[node] * _STARTS_BETWEEN_JOINS

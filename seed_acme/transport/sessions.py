@@ -5,7 +5,7 @@ The three transports (Unix sockets, gRPC, courier) only move bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import hmac
 import logging
 import queue
@@ -125,18 +125,21 @@ class SessionDesk:
     num_training: int,
     token: str,
     instance: str = '',
+    settings: Mapping[str, str] | None = None,
   ):
     """batcher_of: returns the batcher for a group's requests, given its smallest env_id.
 
     spec: specification of the environments; None = the one that the first actor sends. token:
     shared secret of the run; an actor without it is rejected. instance: instance name of the desk
     that this one replaces, so that its actors need not restart their episodes; '' = a new name.
+    settings: those of the learner in which an actor must agree with it, by name; None = in none.
     """
     self._batcher_of = batcher_of
     self.spec = spec
     self._num_environments = num_environments
     self._num_training = num_training
     self.token = token
+    self._settings = settings
     self._lock = threading.Lock()
     self._sessions: list[Session] = []
     self._starts: dict[int, wire.Start] = {}  # the latest start so far, by env_id
@@ -152,12 +155,16 @@ class SessionDesk:
   def open(self, hello: bytes) -> Session:
     """Returns a session for the group of `hello`; raises ValueError if it does not fit this run.
 
+    Everything is compared here although most nodes have joined before, because an actor outlives
+    its learner, and then another one may answer at the address, even that of another run.
     Closes earlier sessions with any of the same environments: their actor died, or was replaced
     after it was disconnected. But if the caller was started before the latest actor with any of
     these environments, the caller is the replaced one and gets a closed session.
     """
     try:
-      codec, env_ids, start = wire.GroupCodec.check_hello(hello, self.spec, self._num_environments)
+      codec, env_ids, start = wire.GroupCodec.check_hello(
+        hello, self.spec, self._num_environments, self._settings
+      )
     except ValueError as error:
       _LOG.warning('turned an actor away: %s', error)
       raise
@@ -181,7 +188,8 @@ class SessionDesk:
     environments, and from nodes that join."""
     if self.spec is None:
       return _UNKNOWN_BYTES
-    return max(_JOINING_BYTES, wire.GroupCodec(self.spec, largest_group).max_message_bytes())
+    codec = wire.GroupCodec(self.spec, largest_group, self._settings)
+    return max(_JOINING_BYTES, codec.max_message_bytes())
 
   def end_run(self) -> None:
     """Lets replies tell actors from now on that the run is over, so that they end. Without this

@@ -1,12 +1,13 @@
 """Messages between actors and learner: greetings, requests and replies.
 
 Both sides derive the same list of fields from the environment's specification. The learner
-compares the specifications once, when a stream opens. Nothing is unpickled, so a message cannot
-run code.
+compares the specifications, and the settings that actors share with it, whenever a stream opens.
+Nothing is unpickled, so a message cannot run code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import json
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ PROTOCOL = 3
 _OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
 _STATUS = np.dtype('<i8')
 _INTEGERS = 1 << 63
+_MAX_DIFFERENCES = 3  # named in a refusal
 _NO_GREETING = 'the first message of the stream is no greeting of an actor'
 _ENDS: dict[int, type[core.ChannelClosed]] = {
   _STOPPED: core.ChannelClosed,
@@ -89,8 +91,15 @@ class RequestWriter:
 class GroupCodec:
   """Encodes and decodes requests and replies of one group of E environments."""
 
-  def __init__(self, spec: types.EnvironmentSpec, num_environments: int):
+  def __init__(
+    self,
+    spec: types.EnvironmentSpec,
+    num_environments: int,
+    settings: Mapping[str, str] | None = None,
+  ):
+    """settings: the actor's, by name, as text, which `hello` says; the server needs none."""
     self.spec = spec
+    self._settings = settings
     size = (num_environments,)
     self.num_environments = num_environments
     self._request = array_codec.ArrayCodec(
@@ -115,6 +124,8 @@ class GroupCodec:
       'env_ids': env_ids.tolist(),
       'spec': spec_json.encode(self.spec),
     }
+    if self._settings is not None:
+      said['settings'] = dict(self._settings)
     return json.dumps(said).encode()
 
   def max_message_bytes(self) -> int:
@@ -125,13 +136,19 @@ class GroupCodec:
 
   @staticmethod
   def check_hello(
-    hello: bytes, spec: types.EnvironmentSpec | None, max_environments: int
+    hello: bytes,
+    spec: types.EnvironmentSpec | None,
+    max_environments: int,
+    settings: Mapping[str, str] | None = None,
   ) -> tuple[GroupCodec, frozenset[int], Start]:
     """Returns the server's codec for this actor, the actor's env_ids and its start.
 
     spec: specification of the environments that the server expects; None = accept the actor's.
-    Raises ValueError, naming the first difference."""
+    settings: in which the actor must agree with the learner; None = in none.
+    Raises ValueError, naming the first difference, or the first few settings that differ."""
     said = _greeting(hello)
+    if settings is not None and (found := differences(settings, said.get('settings', {}))):
+      raise ValueError(f'{found}: start every node with the same configuration and cluster file')
     listed, start = said['env_ids'], said['start']
     if not _are_integers(listed) or not _are_integers(start) or len(start) != len(Start._fields):
       raise ValueError(_NO_GREETING)
@@ -214,7 +231,23 @@ def _greeting(hello: bytes) -> dict[str, Any]:
     )
   if not {'start', 'env_ids', 'spec'} <= said.keys():
     raise ValueError(_NO_GREETING)
+  if not isinstance(said.get('settings', {}), dict):
+    raise ValueError(_NO_GREETING)
   return said
+
+
+def differences(ours: Mapping[str, str], theirs: Mapping[str, Any]) -> str:
+  """Returns in words in which settings a node differs from the learner; '' if in none.
+
+  ours: the learner's, by name. theirs: the node's, which are unchecked.
+  """
+  found = [
+    f"{name} is {theirs.get(name, 'absent')}, the learner's {ours.get(name, 'absent')}"
+    for name in sorted(ours.keys() | theirs.keys())
+    if theirs.get(name) != ours.get(name)
+  ]
+  more = len(found) - _MAX_DIFFERENCES
+  return '; '.join(found[:_MAX_DIFFERENCES]) + (f'; and {more} more' if more > 0 else '')
 
 
 def _are_integers(value: Any) -> bool:

@@ -245,8 +245,8 @@ class _Memory(Quiet):
 
 
 class _Desk(Quiet):
-  def __init__(self, batcher_of: Any, *arguments: Any):
-    super().__init__(*arguments)
+  def __init__(self, batcher_of: Any, *arguments: Any, **named: Any):
+    super().__init__(*arguments, **named)
     self.batcher_of = batcher_of
 
 

@@ -219,6 +219,29 @@ def test_a_hello_that_does_not_fit_is_named(changes, said):
 
 
 @pytest.mark.parametrize(
+  'settings, said',
+  [
+    ({'seed': '2'}, "seed is 2, the learner's 1: start every node with the same configuration"),
+    ({'seed': '1', 'more': 'x'}, "more is x, the learner's absent"),
+    ({'seed': 1}, "seed is 1, the learner's 1"),
+    (None, "seed is absent, the learner's 1"),
+    ([['seed', '1']], 'no greeting'),
+  ],
+)
+def test_settings_that_differ_from_the_learner_s_are_named(settings, said):
+  message = hello(settings=settings)
+  with pytest.raises(ValueError, match=said):
+    wire.GroupCodec.check_hello(message, FLAT, 10, {'seed': '1'})
+
+
+@pytest.mark.parametrize('expected', [{'seed': '1'}, None])
+def test_settings_that_agree_fit(expected):
+  message = wire.GroupCodec(FLAT, 2, {'seed': '1'}).hello(np.array([4, 6], np.int32))
+  _, env_ids, _ = wire.GroupCodec.check_hello(message, FLAT, 10, expected)
+  assert env_ids == {4, 6}
+
+
+@pytest.mark.parametrize(
   'spec, said',
   [
     (types.EnvironmentSpec(dm_specs.Array((3,), np.float32), FLAT.action), 'observation'),

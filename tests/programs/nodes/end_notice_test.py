@@ -165,7 +165,7 @@ def test_in_place_of_the_learner_of_a_run_that_was_over(config, spec):
   replay.close()
   for index in range(2):
     env_ids = np.arange(2 * index, 2 * index + 2, dtype=np.int32)
-    codec = wire.GroupCodec(spec, 2)
+    codec = wire.GroupCodec(spec, 2, learner.shared['actor'])
     actor = grpc_client.GrpcChannel(
       address, _TOKEN, codec, env_ids, patience.on_other_hosts(_HANG_S)
     )

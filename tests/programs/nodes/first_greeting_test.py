@@ -80,7 +80,7 @@ def test_the_first_actor_says_what_its_environments_are_and_stays(config, tmp_pa
       'grpc',
       f'127.0.0.1:{waiting.port}',
       'token',
-      wire.GroupCodec(spec, 2),
+      wire.GroupCodec(spec, 2, sections.split(config).actors[0].shared),
       request.env_ids,
       patience.Patience(_HANG_S, _HANG_S),
       wire.FIRST_START,
@@ -117,7 +117,8 @@ def test_who_joined_while_the_learner_waited_gets_another_number_later(config, t
   first = join()
 
   def act():
-    codec = wire.GroupCodec(suites.environment_spec(config.environment), 2)
+    spec = suites.environment_spec(config.environment)
+    codec = wire.GroupCodec(spec, 2, learner.shared['actor'])
     channel = transports.connect(
       'grpc', address, 'token', codec, np.arange(2), patience.on_other_hosts(_HANG_S), first
     )
@@ -133,6 +134,25 @@ def test_who_joined_while_the_learner_waited_gets_another_number_later(config, t
 
 def test_a_learner_that_is_stopped_waits_no_longer(config, tmp_path):
   waiting = _Waiting(config, tmp_path / 'run')
+  waiting.stop.set()
+  assert waiting.join() is None
+
+
+def test_an_actor_of_another_run_says_nothing(config, tmp_path):
+  """It has outlived the learner of its run, and waits at the address for another one."""
+  waiting = _Waiting(config, tmp_path / 'run')
+  other = dataclasses.replace(config, seed=config.seed + 1)
+  spec = suites.environment_spec(config.environment)
+  with pytest.raises(core.Refused, match="seed is 2, the learner's 1"):
+    transports.connect(
+      'grpc',
+      f'127.0.0.1:{waiting.port}',
+      'token',
+      wire.GroupCodec(spec, 2, sections.split(other).actors[0].shared),
+      np.arange(2, dtype=np.int32),
+      patience.on_other_hosts(_HANG_S),
+      wire.FIRST_START,
+    )
   waiting.stop.set()
   assert waiting.join() is None
 
