@@ -113,6 +113,7 @@ def make_desk(
     token,
     instance,
     settings=sections.shared['actor'],
+    groups=[group for actor in layout.actors for group in actor.groups],
   )
 
 

@@ -5,7 +5,7 @@ The three transports (Unix sockets, gRPC, courier) only move bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 import hmac
 import logging
 import queue
@@ -126,6 +126,7 @@ class SessionDesk:
     token: str,
     instance: str = '',
     settings: Mapping[str, str] | None = None,
+    groups: Collection[range] = (),
   ):
     """batcher_of: returns the batcher for a group's requests, given its smallest env_id.
 
@@ -133,6 +134,7 @@ class SessionDesk:
     shared secret of the run; an actor without it is rejected. instance: instance name of the desk
     that this one replaces, so that its actors need not restart their episodes; '' = a new name.
     settings: those of the learner in which an actor must agree with it, by name; None = in none.
+    groups: env_ids of each group that an actor may open; () = any groups.
     """
     self._batcher_of = batcher_of
     self.spec = spec
@@ -140,6 +142,7 @@ class SessionDesk:
     self._num_training = num_training
     self.token = token
     self._settings = settings
+    self._group_of = {env_id: group for group in groups for env_id in group}
     self._lock = threading.Lock()
     self._sessions: list[Session] = []
     self._starts: dict[int, wire.Start] = {}  # the latest start so far, by env_id
@@ -165,6 +168,7 @@ class SessionDesk:
       codec, env_ids, start = wire.GroupCodec.check_hello(
         hello, self.spec, self._num_environments, self._settings
       )
+      self._check_group(env_ids)
     except ValueError as error:
       _LOG.warning('turned an actor away: %s', error)
       raise
@@ -182,6 +186,19 @@ class SessionDesk:
     for old in [session] if is_stale else replaced:
       old.close(taken=True)
     return session
+
+  def _check_group(self, env_ids: frozenset[int]) -> None:
+    """Raises ValueError if no actor of the run has such a group.
+
+    What is decided for a group, such as its replay shard, is decided by one of its environments.
+    """
+    ours = self._group_of.get(min(env_ids))
+    if ours is not None and env_ids != frozenset(ours):
+      raise ValueError(
+        f'the group has {_shown(env_ids)}, but that of environment {min(env_ids)} in this run has '
+        f'{_shown(ours)}: start every node with the same num_actors, environments_per_actor, '
+        'num_evaluation_environments and actor.environment_groups'
+      )
 
   def max_message_bytes(self, largest_group: int) -> int:
     """Returns the size limit of messages from actors with groups of up to `largest_group`
@@ -217,3 +234,7 @@ class SessionDesk:
       for session in self._sessions:
         number[list(session.env_ids)] += session.num_answered
     return number
+
+
+def _shown(env_ids: Collection[int]) -> str:
+  return f'{len(env_ids)} env_ids, {min(env_ids)} ... {max(env_ids)}'

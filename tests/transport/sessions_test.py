@@ -230,6 +230,26 @@ def test_only_the_token_of_the_run_is_admitted(rig, token, is_admitted):
   assert rig.desk.is_admitted(token) is is_admitted
 
 
+@pytest.mark.parametrize(
+  'env_ids, said',
+  [
+    ((5, 6), r'has 2 env_ids, 5 \.\.\. 6, but that of environment 5 in this run has 3 env_ids, 3'),
+    (
+      (0, 2),
+      r'2 env_ids, 0 \.\.\. 2, .* environment 0 in this run has 2 env_ids, 0 \.\.\. 1: .*groups',
+    ),
+    ((3, 4), r'2 env_ids, 3 \.\.\. 4, .* has 3 env_ids, 3 \.\.\. 5'),
+  ],
+)
+def test_what_is_no_group_of_the_run_opens_nothing(waiting_rig, env_ids, said):
+  rig, groups = waiting_rig, (range(2), range(2, 3), range(3, 6), range(6, 8), range(8, 10))
+  rig.desk = sessions.SessionDesk(lambda _: rig.batcher, SPEC, 10, 6, 'secret', groups=groups)
+  with pytest.raises(ValueError, match=said):
+    rig.open(*env_ids)
+  assert not rig.desk.is_connected().any()
+  answer_alone(rig, rig.open(8, 9), (8, 9))
+
+
 def test_a_hello_that_does_not_fit_opens_nothing(waiting_rig):
   with pytest.raises(ValueError, match='env_ids'):
     waiting_rig.open(0, 10)
