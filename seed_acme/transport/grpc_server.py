@@ -97,7 +97,8 @@ class GrpcServer:
 
   def _join(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
     try:
-      welcome = self._members.join(_greeting(messages, context))
+      greeting = _greeting(messages, context)
+      welcome = self._members.join(greeting, self._desk.latest_joined())
     except ValueError as error:
       context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     stay = self._members.wait_for_end()

@@ -50,8 +50,12 @@ class Members:
     self._num_staying = 0
     self._is_over = False
 
-  def join(self, message: bytes) -> bytes:
-    """Returns the reply to a `hello`; raises ValueError if the node does not fit this run."""
+  def join(self, message: bytes, latest_joined: int = 0) -> bytes:
+    """Returns the reply to a `hello`; raises ValueError if the node does not fit this run.
+
+    latest_joined: the greatest `wire.Start.joined` of actors that have connected. An earlier
+      learner, whose clock may have been ahead, has dated those starts, and this one is later.
+    """
     try:
       said = json.loads(message)
       protocol, node, theirs = said['protocol'], said['node'], said['settings']
@@ -78,7 +82,8 @@ class Members:
       first = self.resumptions * STARTS_BETWEEN_RESUMPTIONS
       number = first + self._num_starts[node] * _STARTS_BETWEEN_JOINS
       self._num_starts[node] += 1
-      self._last_joined_ms = max(self._last_joined_ms + 1, int(1e3 * time.time()))
+      latest = max(self._last_joined_ms, latest_joined)
+      self._last_joined_ms = max(latest + 1, int(1e3 * time.time()))
       start = wire.Start(self._last_joined_ms, number)
     return json.dumps({'start': list(start)}).encode()
 

@@ -23,6 +23,10 @@ from seed_acme.transport import wire
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.02
 _JOINING_BYTES = 1 << 20  # limit for a node's greeting; with its settings it has some kilobytes
+# An actor's start may be dated so much later than this host's clock says, because an earlier
+# learner has dated it. With a limit, the dates of later starts, which have to exceed it, stay far
+# from the end of 64 bits whatever an actor claims.
+_AHEAD_MS = 100 * 365 * 24 * 3600 * 1000  # 100 years; some hosts without a clock begin in 1970
 _UNKNOWN_BYTES = 1 << 26  # limit for a message while the environments' specification is unknown
 
 
@@ -169,6 +173,7 @@ class SessionDesk:
         hello, self.spec, self._num_environments, self._settings
       )
       self._check_group(env_ids)
+      _check_date(start)
     except ValueError as error:
       _LOG.warning('turned an actor away: %s', error)
       raise
@@ -199,6 +204,11 @@ class SessionDesk:
         f'{_shown(ours)}: start every node with the same num_actors, environments_per_actor, '
         'num_evaluation_environments and actor.environment_groups'
       )
+
+  def latest_joined(self) -> int:
+    """Returns the greatest `wire.Start.joined` of actors that have opened a session; 0 if none."""
+    with self._lock:
+      return max((start.joined for start in self._starts.values()), default=0)
 
   def max_message_bytes(self, largest_group: int) -> int:
     """Returns the size limit of messages from actors with groups of up to `largest_group`
@@ -234,6 +244,15 @@ class SessionDesk:
       for session in self._sessions:
         number[list(session.env_ids)] += session.num_answered
     return number
+
+
+def _check_date(start: wire.Start) -> None:
+  now_ms = int(1e3 * time.time())
+  if start.joined > now_ms + _AHEAD_MS:
+    raise ValueError(
+      f'the actor joined at {start.joined} ms, over 100 years later than the clock of the '
+      f"learner's host says ({now_ms} ms): set that clock, and start learner and actor again"
+    )
 
 
 def _shown(env_ids: Collection[int]) -> str:

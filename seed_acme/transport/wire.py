@@ -35,10 +35,10 @@ _ENDS: dict[int, type[core.ChannelClosed]] = {
 class Start(NamedTuple):
   """One start of an actor. Of two starts the greater one is later.
 
-  joined: when the learner admitted the actor's node, in ms of the learner's clock, so that the
-  order also holds after another learner has replaced it; 0 = started by a launcher, which starts
-  each node only once. number: how often the actor was started before, over all resumptions of the
-  run.
+  joined: when the learner admitted the actor's node, in ms of the learner's clock, or just after
+  the latest that an actor has shown it if that clock is behind, so that the order also holds after
+  another learner has replaced it; 0 = started by a launcher, which starts each node only once.
+  number: how often the actor was started before, over all resumptions of the run.
   """
 
   joined: int = 0

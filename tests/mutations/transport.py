@@ -39,6 +39,31 @@ MUTATIONS = (
     fault='two later starts of a node have the same seeds',
   ),
   record.Mutation(
+    name='membership_starts_dated_by_the_own_clock_alone',
+    file='seed_acme/transport/joining.py',
+    old='latest = max(self._last_joined_ms, latest_joined)',
+    new='latest = self._last_joined_ms',
+    tests='tests/transport/joining_test.py::TestJoin::test_a_later_start_is_greater_although_the_'
+    'first_learner_s_clock_was_ahead',
+    fault='a learner whose clock is behind takes new actors for replaced ones',
+  ),
+  record.Mutation(
+    name='session_groups_compared_by_size',
+    file='seed_acme/transport/sessions.py',
+    old='env_ids != frozenset(ours):',
+    new='len(env_ids) != len(ours):',
+    tests='tests/transport/sessions_test.py::test_what_is_no_group_of_the_run_opens_nothing',
+    fault='a group of training and evaluation environments has no replay shard',
+  ),
+  record.Mutation(
+    name='session_settings_not_compared',
+    file='programs/nodes/end_notice.py',
+    old="settings=sections.shared['actor'],",
+    new='settings=None,',
+    tests='tests/programs/nodes/learner_node_test.py::test_an_actor_with_another_seed_is_refused',
+    fault='a run learns from the environment of another one, whose actors are left over',
+  ),
+  record.Mutation(
     name='unix_second_request_before_the_reply',
     file='seed_acme/transport/unix_server.py',
     old='if self._owes_reply:',

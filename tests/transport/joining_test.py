@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import json
+import time
 
+import numpy as np
 import pytest
 
 from seed_acme import core
 from seed_acme import version
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
+from seed_acme.transport import wire
 from tests.transport import cutting_proxy
 from tests.transport import serving
 
@@ -57,6 +60,24 @@ class TestJoin:
     rig.members = joining.Members({'actor': {'seed': '1'}}, 0)  # nothing was saved
     rig.start()
     assert first < first.following() < again < self.member(rig, seed='1').join()
+
+  def test_a_later_start_is_greater_although_the_first_learner_s_clock_was_ahead(self, rig):
+    """An actor outlives that learner, connects, and dies; another is started in its place."""
+    ahead = wire.Start(joined=int(1e3 * time.time()) + 300_000, number=2)
+    rig.connect(0, start=ahead).close()
+    in_its_place, beside_it = (self.member(rig, seed='1').join() for _ in range(2))
+    assert ahead < in_its_place < beside_it
+    channel = rig.connect(0, start=in_its_place)
+    first = serving.request(np.array([0], np.int32), 0)
+    assert serving.ask(channel, first).tolist() == serving.own_number(first).tolist()
+
+  @pytest.mark.parametrize('joined', [1 << 62, (1 << 63) - 1])
+  def test_no_actor_can_use_up_the_dates_of_later_starts(self, rig, joined):
+    with pytest.raises(core.Refused, match=f'joined at {joined} ms, .*set that clock'):
+      rig.connect(0, start=wire.Start(joined=joined))
+    later = self.member(rig, seed='1').join()
+    assert later.joined < joined
+    rig.connect(0, start=later)
 
   @pytest.mark.parametrize(
     'change, words',
