@@ -109,22 +109,33 @@ def legend(figure: Any, panel: Any, num_columns: int) -> None:
 
 
 def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
-  """Writes the figure in the format of `out`'s suffix; raises `UserError` if that fails."""
+  """Writes the figure in the format of `out`'s suffix, atomically.
+
+  Raises `UserError` for a path or a format that cannot be, and `Failure` if the machine fails, with
+  a full disk for instance. A picture that was there before is then still whole.
+  """
   local.refuse_url(out, 'file')
   target = pathlib.Path(out)
   if not target.suffix:  # matplotlib would write another file
     raise types.UserError(
       f'cannot write the plot {target}: give it an ending, such as .png or .pdf'
     )
-  try:
+  with local.explained(target, 'write the plot'):
     target.parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings():
-      warnings.filterwarnings('ignore', 'Glyph')  # a letter of a label that the font lacks
-      figure.savefig(target, dpi=150)
-  # RuntimeError: LaTeX, if the user's settings use it
-  except (OSError, ValueError, RuntimeError) as error:
-    raise types.UserError(f'cannot write the plot {target}: {error}') from error
+    with local.replacing(target) as partial:
+      _save(figure, partial, target)
   return target
+
+
+def _save(figure: Any, partial: pathlib.Path, target: pathlib.Path) -> None:
+  """Writes the figure to `partial`, which has the suffix of `target`. An `OSError` passes."""
+  with warnings.catch_warnings():
+    warnings.filterwarnings('ignore', 'Glyph')  # a letter of a label that the font lacks
+    try:
+      figure.savefig(partial, dpi=150)
+    # RuntimeError: LaTeX, if the user's settings use it
+    except (ValueError, RuntimeError) as error:
+      raise types.UserError(f'cannot write the plot {target}: {error}') from error
 
 
 def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, name: str, **more: Any) -> str:

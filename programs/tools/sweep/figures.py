@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from seed_acme import types
-from seed_acme.files import local
 from seed_acme.loggers import terminal
 from seed_acme.programs.pictures import confidence_intervals
 from seed_acme.programs.pictures import drawing
@@ -30,7 +29,7 @@ def write(results: sweep_results.Results, tell: Callable[[str], None]) -> list[p
 
   tell: called with the reason if one could not be drawn.
   """
-  figures: dict[str, Callable[[pathlib.Path], object]] = {}
+  figures: dict[str, Callable[[pathlib.Path], pathlib.Path]] = {}
   groups = _groups(results)
   if groups:
     figures[sweep_results.CURVES] = lambda path: _draw_best(groups, path)
@@ -39,24 +38,16 @@ def write(results: sweep_results.Results, tell: Callable[[str], None]) -> list[p
     figures[sweep_results.SETTINGS] = lambda path: sweep_plot.draw_settings(panels, path)
   written = []
   for name, draw in figures.items():
-    path = drawing.or_notice(
-      functools.partial(_replace, results.out / name, draw), f'Notice: {name}', tell
-    )
+    path = drawing.or_notice(functools.partial(draw, results.out / name), f'Notice: {name}', tell)
     written += [path] if path else []
   return written
 
 
-def _draw_best(groups: Sequence[sweep_plot.Group], path: pathlib.Path) -> None:
+def _draw_best(groups: Sequence[sweep_plot.Group], path: pathlib.Path) -> pathlib.Path:
   best = groups[: sweep_plot.MAX_CURVES]
   is_cut = len(groups) > len(best)
   note = f'the best {len(best)} of {len(groups)} combinations' if is_cut else ''
-  sweep_plot.draw_curves(best, note, path)
-
-
-def _replace(path: pathlib.Path, draw: Callable[[pathlib.Path], object]) -> pathlib.Path:
-  with local.replacing(path) as partial:
-    draw(partial)
-  return path
+  return sweep_plot.draw_curves(best, note, path)
 
 
 def _groups(results: sweep_results.Results) -> list[sweep_plot.Group]:

@@ -1,6 +1,8 @@
 """The look that all figures have in common: nothing is cut off, and no labels overlap."""
 
+import errno
 import itertools
+import os
 
 import pytest
 
@@ -46,3 +48,24 @@ def test_a_letter_that_the_font_lacks_is_no_warning(tmp_path, recwarn):
   figure.suptitle('日本')
   drawing.write(figure, tmp_path / 'plot.png')
   assert not recwarn.list
+
+
+def test_a_full_disk_is_a_failure_and_leaves_the_picture_that_was_there(tmp_path, monkeypatch):
+  figure = drawing.new_figure(1, 1)
+  out = drawing.write(figure, tmp_path / 'plot.png')
+  whole = out.read_bytes()
+
+  def fill_the_disk(path, **options):
+    path.write_bytes(whole[:20])
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+  monkeypatch.setattr(figure, 'savefig', fill_the_disk)
+  with pytest.raises(types.Failure, match=r'cannot write the plot .*/plot\.png: .*make room there'):
+    drawing.write(figure, out)
+  assert out.read_bytes() == whole and list(tmp_path.iterdir()) == [out]
+
+
+def test_a_format_that_is_unknown_leaves_nothing_behind(tmp_path):
+  with pytest.raises(types.UserError, match=r'cannot write the plot .*/plot\.nothing: .*nothing'):
+    drawing.write(drawing.new_figure(1, 1), tmp_path / 'plot.nothing')
+  assert list(tmp_path.iterdir()) == []
