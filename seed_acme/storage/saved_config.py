@@ -6,6 +6,7 @@ so that reading needs no registry and a user's own configuration class works as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import math
 import os
@@ -24,8 +25,10 @@ _SPECIAL_FLOATS = {'inf': math.inf, '-inf': -math.inf, 'nan': math.nan}
 _T = TypeVar('_T')
 
 # Fields that may differ between a saved run and its continuation: how long it runs, where and
-# how fast, but nothing that determines what is learnt. `num_actors` is included because one
-# machine more or less must not end an experiment; `environments_per_actor` is not.
+# how fast, but no setting of the algorithm. `total_steps` determines what is learnt all the same
+# where a schedule goes over the whole run (`uses_of_total_steps`): a run that is extended goes on
+# with the values of its new length. `num_actors` is included because one machine more or less must
+# not end an experiment; `environments_per_actor` is not.
 MAY_CHANGE_ON_RESUME = frozenset(
   {
     'total_steps',
@@ -171,6 +174,27 @@ def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentCo
     and not _below_changed_type(name, before, after)
     and _differ(before.get(name, _ABSENT), after.get(name, _ABSENT))
   ]
+
+
+def uses_of_total_steps(flat: Mapping[str, Any]) -> list[str]:
+  """Returns why runs of other `total_steps` would learn otherwise; [] if they would not.
+
+  flat: a configuration by dotted names, from `flatten` or from the JSON of a run.
+
+  These are the schedules of learning rates that are not constant, as `field=value`, and agents of
+  one's own, whose losses get the fraction of the run that is over (`progress`). Our agents do not
+  use it, and whether another one does is not known.
+  """
+  uses = []
+  for name, value in flat.items():
+    optimizer, _, field = name.rpartition('.')
+    is_scheduled = name.startswith('agent.') and field == 'schedule' and value != 'constant'
+    if is_scheduled and flat.get(f'{optimizer}.final_share') != 1:
+      uses.append(f'{name}={value}')
+  agent = flat.get('agent.agent')
+  if isinstance(agent, str) and ':' in agent:
+    uses.append(f'agent.agent={agent}, whose losses get the progress of the run')
+  return uses
 
 
 def _value_of(flat: dict[str, Any], name: str) -> str:

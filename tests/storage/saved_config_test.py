@@ -10,6 +10,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import presets
+from seed_acme.agents.sac import config as sac_config
 from seed_acme.storage import saved_config
 
 
@@ -242,3 +243,26 @@ def test_another_agent_is_reported_once_and_not_by_its_fields():
     saved_config.compare_for_resume(saved, _with(saved, 'agent', plain))
   assert 'OnPolicyConfig -> seed_acme.config:AgentConfig' in str(caught.value)
   assert 'discount' not in str(caught.value)
+
+
+def test_total_steps_matter_to_learning_rates_that_fall_and_to_agents_of_ones_own():
+  constant = _experiment()
+  linear = _with(constant, 'agent.optimizer.schedule', 'linear')
+  own = _with(
+    constant,
+    'agent',
+    config_lib.AgentConfig(agent='mine:make_agent', unroll_length=1, overlap=0, batch_size=1),
+  )
+  sac = _with(constant, 'agent', sac_config.SACConfig())
+  for experiment, uses in (
+    (constant, []),
+    (linear, ['agent.optimizer.schedule=linear']),
+    (_with(linear, 'agent.optimizer.final_share', 0.1), ['agent.optimizer.schedule=linear']),
+    (_with(linear, 'agent.optimizer.final_share', 1.0), []),
+    (
+      _with(sac, 'agent.critic_optimizer.schedule', 'linear'),
+      ['agent.critic_optimizer.schedule=linear'],
+    ),
+    (own, ['agent.agent=mine:make_agent, whose losses get the progress of the run']),
+  ):
+    assert saved_config.uses_of_total_steps(saved_config.flatten(experiment)) == uses

@@ -254,7 +254,26 @@ def _check_extends(plan: Plan, saved: Plan) -> None:
       f'the sweep in --out has {saved.num_seeds} seeds: --seeds '
       f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out'
     )
+  _check_same_schedules(plan, saved)
   _check_none_lost(plan, saved)
+
+
+def _check_same_schedules(plan: Plan, saved: Plan) -> None:
+  """Checks that no combination would get runs whose schedules go over different numbers of steps.
+
+  Its mean would be of runs that learn in different ways.
+  """
+  for old in saved.combinations:
+    new = sweep_grid.replace_all(plan.base, old.settings)
+    uses = saved_config.uses_of_total_steps(saved_config.flatten(new))
+    if new.total_steps != old.config.total_steps and uses:
+      where = f' of {sweep_labels.label(old.settings, saved.names())}' if old.settings else ''
+      raise types.UserError(
+        f'total_steps ({old.config.total_steps} -> {new.total_steps}) cannot change in the sweep '
+        f'in --out, because runs{where} would learn otherwise ({"; ".join(uses)}) and not belong '
+        f'into one mean with those of before: set it back to {old.config.total_steps}, or choose '
+        'another --out for a new sweep'
+      )
 
 
 def _check_goes_on(plan: Plan, saved: Plan) -> None:

@@ -37,6 +37,11 @@ def test_a_grid_is_a_product_and_several_are_a_union():
   assert plan.fields() == [_RATE, 'agent.lambda_', 'agent.discount']
 
 
+def _with_optimizer(**changes):
+  optimizer = dataclasses.replace(_BASE.agent.optimizer, **changes)
+  return dataclasses.replace(_BASE, agent=dataclasses.replace(_BASE.agent, optimizer=optimizer))
+
+
 def test_without_a_grid_the_configuration_itself_is_run():
   plan = _plan()
   assert [(c.slug, c.settings, c.config) for c in plan.combinations] == [('base', {}, _BASE)]
@@ -69,8 +74,9 @@ def test_runs_go_seed_by_seed_each_into_a_folder_of_its_own():
 
 @pytest.mark.slow
 def test_more_values_seeds_fields_and_steps_extend_a_sweep_and_keep_its_folders():
-  old = _plan({_RATE: (1e-3, 1e-4)})
-  longer = dataclasses.replace(_BASE, total_steps=2 * _BASE.total_steps)
+  constant = _with_optimizer(schedule='constant')
+  old = _plan({_RATE: (1e-3, 1e-4)}, base=constant)
+  longer = dataclasses.replace(constant, total_steps=2 * constant.total_steps)
   wider = {'agent.lambda_': (1.0, 0.9), _RATE: (1e-4, 1e-3, 1e-2)}
   new = _plan(wider, num_seeds=3, saved=old, base=longer)
   by_settings = {tuple(c.settings.values()): c.slug for c in new.combinations}
@@ -99,6 +105,37 @@ def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words
   assert '\n' not in str(caught.value)
   for word in words:
     assert word in str(caught.value)
+
+
+_SCHEDULE = 'agent.optimizer.schedule'
+
+
+@pytest.mark.parametrize(
+  'grid, words',
+  [
+    ({}, ['because runs would', f'({_SCHEDULE}=linear)']),
+    ({_SCHEDULE: ('constant', 'linear')}, ['runs of schedule=linear', f'({_SCHEDULE}=linear)']),
+    ({_RATE: (1e-3, 1e-4)}, ['runs of learning_rate=0.001', f'({_SCHEDULE}=linear)']),
+  ],
+)
+def test_another_length_is_refused_if_a_schedule_goes_over_it(grid, words):
+  old = _plan(grid)
+  longer = dataclasses.replace(_BASE, total_steps=600_000)
+  with pytest.raises(types.UserError) as caught:
+    _plan(grid, saved=old, base=longer)
+  for word in ['total_steps (300000 -> 600000)', 'one mean', 'another --out for a new', *words]:
+    assert word in str(caught.value)
+
+
+def test_another_length_is_allowed_if_runs_of_before_keep_theirs_or_no_schedule_goes_over_it():
+  longer = {'total_steps': 600_000}
+  flat = _with_optimizer(final_share=1.0)
+  plan = _plan(saved=_plan(base=flat), base=dataclasses.replace(flat, **longer))
+  assert [run.config.total_steps for run in plan.runs(pathlib.Path('out'))] == [600_000] * 2
+  # The grid says the length of each run, so that of the base is that of none.
+  lengths = {'total_steps': (1_000, 2_000)}
+  plan = _plan(lengths, saved=_plan(lengths), base=dataclasses.replace(_BASE, **longer))
+  assert [combination.config.total_steps for combination in plan.combinations] == [1_000, 2_000]
 
 
 @pytest.mark.parametrize(

@@ -139,11 +139,13 @@ def _state(plan, out):
   return sweep_state.read(plan.runs(out)[0])
 
 
-def test_a_run_whose_budget_was_raised_is_no_longer_finished(plan, tmp_path):
+def test_a_run_whose_budget_was_raised_is_no_longer_finished(tmp_path):
+  base = sweep_grid.replace(_BASE, 'agent.optimizer.schedule', 'constant')
+  plan = sweep_plan.make(base, [_GRID], 3)
   _finish(plan.runs(tmp_path)[0], 0.5)
   assert _state(plan, tmp_path).status == sweep_state.FINISHED
   longer = sweep_plan.make(
-    sweep_grid.replace(_BASE, 'total_steps', 4 * _STEPS), plan.products(), 3, plan
+    sweep_grid.replace(base, 'total_steps', 4 * _STEPS), plan.products(), 3, plan
   )
   assert _state(longer, tmp_path)[:2] == (sweep_state.UNFINISHED, 0.25)
   limited = sweep_plan.make(
