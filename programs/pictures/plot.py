@@ -64,12 +64,13 @@ def plot(
       f'{len(labels)} labels for {len(run_dirs)} runs: give each run a label, in the same order'
     )
   settings = [run_groups.settings(path) for path in run_dirs]
-  names = labels or _labels([pathlib.Path(path).resolve() for path in run_dirs], settings)
+  folders = _folders(run_dirs)
+  names = labels or _labels(folders, settings)
   curves = [read_curve(path, name) for path, name in zip(run_dirs, names)]
   heading = run_groups.heading(settings)
   what = f'{heading}: return' if heading else 'Return'
   points = published.read(reference) if reference else []
-  bands = _named_bands(labels) if labels else _bands(curves, settings)
+  bands = _named_bands(labels) if labels else _bands(folders, settings)
   below = _OF_BANDS.format(sameness='label' if labels else 'configuration') if bands else _OF_CURVES
   figure = _draw(curves, bands, points, f'{what} of training episodes\n{below}')
   return drawing.write(figure, out)
@@ -140,17 +141,24 @@ def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
   )
 
 
-def _labels(paths: Sequence[pathlib.Path], settings: Sequence[run_groups.Settings]) -> list[str]:
-  """Returns a label for each run: `config/time`, or whole paths if that is ambiguous, with the
-  fields of the configuration in which it differs from the other runs."""
+def _folders(run_dirs: Sequence[str | os.PathLike[str]]) -> list[str]:
+  """Returns a name for each folder: `config/time`, or whole paths if that is ambiguous."""
+  paths = [pathlib.Path(path).resolve() for path in run_dirs]
+  short = ['/'.join(path.parts[-2:]) for path in paths]
+  return short if len(set(short)) == len(short) else [str(path) for path in paths]
+
+
+def _labels(folders: Sequence[str], settings: Sequence[run_groups.Settings]) -> list[str]:
+  """Returns a label for each run: its folder, the name of its configuration if the folder lacks it,
+  and the fields of the configuration in which it differs from the other runs."""
   labels = []
-  for path, values in zip(paths, settings):
-    label, name = '/'.join(path.parts[-2:]), values.get('name')
-    labels.append(label if name in (None, path.parts[-2]) else f'{label} ({name})')
-  if len(set(labels)) < len(labels):
-    labels = [str(path) for path in paths]
-  differences = run_groups.differences_of_runs(settings)
-  return [', '.join([label, *fields]) for label, fields in zip(labels, differences)]
+  for folder, values, fields in zip(
+    folders, settings, run_groups.differences_of_runs(settings), strict=True
+  ):
+    name = values.get('name')
+    named = name in (None, pathlib.PurePath(folder).parent.name)
+    labels.append(', '.join([folder if named else f'{folder} ({name})', *fields]))
+  return labels
 
 
 def _named_bands(labels: Sequence[str]) -> list[_Band]:
@@ -167,12 +175,13 @@ def _counted(label: str, group: Sequence[int]) -> str:
   return f'{label} ({len(group)} run{"s" * (len(group) > 1)})'
 
 
-def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> list[_Band]:
+def _bands(folders: Sequence[str], settings: Sequence[run_groups.Settings]) -> list[_Band]:
   """Returns the bands of runs with equal configuration; [] if each curve is drawn separately."""
-  if len(curves) <= _MAX_CURVES or not all('name' in values for values in settings):
+  if len(settings) <= _MAX_CURVES or not all('name' in values for values in settings):
     return []
   groups = run_groups.equal(settings)
-  labels = run_groups.labels([settings[group[0]] for group in groups])
+  firsts = [group[0] for group in groups]
+  labels = run_groups.labels([settings[i] for i in firsts], [folders[i] for i in firsts])
   return [(_counted(label, group), group) for label, group in zip(labels, groups)]
 
 

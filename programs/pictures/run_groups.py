@@ -13,11 +13,13 @@ from seed_acme.files import local
 from seed_acme.storage import opening
 from seed_acme.storage import saved_config
 
-# Fields in which runs of equal configuration may differ: the seed, and what does not affect
-# learning.
+# Fields in which runs of equal configuration may differ: the seed, and what may change on resume;
+# `_LENGTH` only if no schedule of the run goes over it.
 _NOT_COMPARED = saved_config.MAY_CHANGE_ON_RESUME | {'seed'}
+_LENGTH = 'total_steps'
 _MAX_NAMES = 3  # configurations or environments in a title
 _MAX_FIELDS = 3  # fields in a label
+_MOST_FIELDS = 5  # fields in a label where fewer do not tell the lines apart
 _ABSENT = 'absent'
 
 Settings = dict[str, Any]  # by dotted name
@@ -53,22 +55,63 @@ def equal(runs: Sequence[Settings]) -> list[list[int]]:
   """Returns the indices of runs in groups of equal configuration, except for the seed, in order."""
   groups: dict[str, list[int]] = {}
   for place, run in enumerate(runs):
-    compared = sorted((name, value) for name, value in run.items() if name not in _NOT_COMPARED)
+    compared = sorted(_compared(run, _NOT_COMPARED).items())
     groups.setdefault(repr(compared), []).append(place)
   return list(groups.values())
 
 
-def labels(groups: Sequence[Settings]) -> list[str]:
-  """Returns a label for each group, given the settings of one of its runs.
+def _compared(run: Settings, not_compared: Collection[str]) -> Settings:
+  """Returns the fields of a run that are compared."""
+  has_length = bool(saved_config.uses_of_total_steps(run))
+  return {
+    name: value
+    for name, value in run.items()
+    if name not in not_compared or (name == _LENGTH and has_length)
+  }
 
-  It has the name of the configuration, and the differences from the groups of the same name.
+
+def labels(groups: Sequence[Settings], folders: Sequence[str]) -> list[str]:
+  """Returns a label for each group, given the settings and the folder of one of its runs.
+
+  It has the name of the configuration, and the differences from the groups of the same name: the
+  few fields that tell them apart, and the folder where these do not.
   """
+  compared = [_compared(group, _NOT_COMPARED) for group in groups]
   texts = []
-  for group in groups:
-    namesakes = [other for other in groups if other.get('name') == group.get('name')]
-    name = str(group.get('name', _ABSENT))
-    texts.append(', '.join([name, *_differences(group, namesakes)]))
-  return texts
+  for group in compared:
+    namesakes = [other for other in compared if other.get('name') == group.get('name')]
+    differing = _differing(namesakes)
+    told = _telling(differing, namesakes)
+    shown = _shown(group, told, is_cut=len(differing) > len(told))
+    texts.append(', '.join([str(group.get('name', _ABSENT)), *shown]))
+  return [
+    text if texts.count(text) == 1 else f'{text}, {folder}' for text, folder in zip(texts, folders)
+  ]
+
+
+def _telling(differing: Sequence[str], runs: Sequence[Settings]) -> list[str]:
+  """Returns the few of the differing fields that tell the most runs apart, in their order."""
+  first = list(differing[:_MAX_FIELDS])
+  if _num_different(first, runs) == len(runs):
+    return first
+  chosen: list[str] = []
+
+  def gain(name: str) -> tuple[bool, int]:
+    # A length, which not every run has, says less than another field, such as the schedule itself.
+    told = _num_different([*chosen, name], runs)
+    return told > _num_different(chosen, runs) and name != _LENGTH, told
+
+  while len(chosen) < len(differing):
+    enough = _MAX_FIELDS if _num_different(chosen, runs) == len(runs) else _MOST_FIELDS
+    if len(chosen) >= enough:
+      break
+    chosen.append(max((name for name in differing if name not in chosen), key=gain))
+  return [name for name in differing if name in chosen]
+
+
+def _num_different(names: Sequence[str], runs: Sequence[Settings]) -> int:
+  """Returns how many groups of runs these fields tell apart."""
+  return len(set(_values(names, runs)))
 
 
 def differences_of_runs(runs: Sequence[Settings]) -> list[list[str]]:
@@ -77,27 +120,25 @@ def differences_of_runs(runs: Sequence[Settings]) -> list[list[str]]:
   Runs are compared with all others if few fields differ. Otherwise they are compared with those of
   the same name, since two configurations of different names may differ in everything.
   """
-  compared = [{name: value for name, value in run.items() if name != 'name'} for run in runs]
-  not_compared = _NOT_COMPARED - {'seed'}
-  if len(_differing(compared, not_compared)) <= _MAX_FIELDS:
-    return [_differences(run, compared, not_compared) for run in compared]
+  compared = [_compared(run, _NOT_COMPARED - {'seed'}) for run in runs]
+  nameless = [{name: value for name, value in run.items() if name != 'name'} for run in compared]
+  if len(_differing(nameless)) <= _MAX_FIELDS:
+    return [_differences(run, nameless) for run in nameless]
   return [
-    _differences(
-      run, [other for other in runs if other.get('name') == run.get('name')], not_compared
-    )
-    for run in runs
+    _differences(run, [other for other in compared if other.get('name') == run.get('name')])
+    for run in compared
   ]
 
 
-def _differing(runs: Sequence[Settings], not_compared: Collection[str]) -> list[str]:
+def _differing(runs: Sequence[Settings]) -> list[str]:
   """Returns the names of the fields whose values differ."""
   names = dict.fromkeys(name for run in runs for name in run)
-  differing = [
-    name
-    for name in names
-    if name not in not_compared
-    and any(run.get(name, _ABSENT) != runs[0].get(name, _ABSENT) for run in runs)
-  ]
+  differing = []
+  for name in names:
+    # A run without a length is compared with none, whatever the lengths of the others.
+    values = [run.get(name, _ABSENT) for run in runs if name in run or name != _LENGTH]
+    if any(value != values[0] for value in values):
+      differing.append(name)
   return [name for name in differing if not _is_implied_type(name, differing, runs)]
 
 
@@ -107,15 +148,21 @@ def _is_implied_type(name: str, differing: Sequence[str], runs: Sequence[Setting
   if field != 'type':
     return False
   others = [other for other in differing if other.startswith(record + dot) and other != name]
-  values = [repr([run.get(other, _ABSENT) for other in others]) for run in runs]
   types = [run.get(name, _ABSENT) for run in runs]
-  return len(set(zip(values, types))) == len(set(values))
+  return len(set(zip(_values(others, runs), types))) == _num_different(others, runs)
 
 
-def _differences(
-  run: Settings, others: Sequence[Settings], not_compared: Collection[str] = _NOT_COMPARED
-) -> list[str]:
-  """Returns the `field=value` that differ. others: include the run itself."""
-  differing = _differing(others, not_compared)
-  shown = [f'{name}={run.get(name, _ABSENT)}' for name in differing[:_MAX_FIELDS]]
-  return shown + ['...'] * (len(differing) > _MAX_FIELDS)
+def _values(names: Sequence[str], runs: Sequence[Settings]) -> list[str]:
+  """Returns the values of these fields in each run, as text."""
+  return [repr([run.get(name, _ABSENT) for name in names]) for run in runs]
+
+
+def _differences(run: Settings, others: Sequence[Settings]) -> list[str]:
+  """Returns the `field=value` that differ. run, others: compared fields; others include the run."""
+  differing = _differing(others)
+  return _shown(run, differing[:_MAX_FIELDS], is_cut=len(differing) > _MAX_FIELDS)
+
+
+def _shown(run: Settings, names: Sequence[str], is_cut: bool) -> list[str]:
+  fields = [f'{name}={run.get(name, _ABSENT)}' for name in names if name in run or name != _LENGTH]
+  return fields + ['...'] * is_cut

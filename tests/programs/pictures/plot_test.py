@@ -33,6 +33,12 @@ def _run_of(path, config, returns, **row):
   return run.path
 
 
+def _with_constant_rate(config):
+  """Returns a copy that learns the same however long it runs."""
+  optimizer = dataclasses.replace(config.agent.optimizer, schedule='constant')
+  return dataclasses.replace(config, agent=dataclasses.replace(config.agent, optimizer=optimizer))
+
+
 def _text(path):
   """Returns the texts of a figure, which matplotlib writes into an .svg as comments."""
   return [
@@ -94,7 +100,7 @@ def test_the_title_names_configuration_and_environment(tmp_path):
 
 @pytest.mark.slow
 def test_the_legend_says_in_what_few_runs_differ(tmp_path):
-  base = registry.load('catch_vtrace')
+  base = _with_constant_rate(registry.load('catch_vtrace'))
   agent = dataclasses.replace(base.agent, unroll_length=7, batch_size=3)
   configs = {
     'a': base,
@@ -131,7 +137,7 @@ def test_the_legend_says_in_what_few_runs_differ(tmp_path):
 
 @pytest.mark.slow
 def test_more_than_five_runs_become_a_band_for_each_configuration(tmp_path):
-  base = registry.load('catch_vtrace')
+  base = _with_constant_rate(registry.load('catch_vtrace'))
   changed = dataclasses.replace(base, agent=dataclasses.replace(base.agent, unroll_length=7))
   longer = dataclasses.replace(base, total_steps=7, num_actors=3)  # may change on resume
   configs = [base, changed, longer, changed, base, base]
