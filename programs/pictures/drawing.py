@@ -21,6 +21,7 @@ _MAX_REASON = 300  # characters
 # Okabe and Ito's palette, which people with colour blindness can tell apart, too.
 _COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
 INK, _FAINT = '#333333', '#DDDDDD'
+LINE_WIDTH = 2.0  # points
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -138,8 +139,19 @@ def _save(figure: Any, partial: pathlib.Path, target: pathlib.Path) -> None:
       raise types.UserError(f'cannot write the plot {target}: {error}') from error
 
 
-def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, name: str, **more: Any) -> str:
-  """Draws the i-th line, and returns its colour. name: for the legend. more: for matplotlib."""
+def line(
+  panel: Any,
+  i: int,
+  x: np.ndarray,
+  y: np.ndarray,
+  name: str,
+  linewidth: float = LINE_WIDTH,
+  **more: Any,
+) -> str:
+  """Draws the i-th line, and returns its colour.
+
+  name: for the legend; '' = none. linewidth: in points. more: for matplotlib.
+  """
   style, colour = line_style(i)
   marker = 'o' if len(x) == 1 else None  # a line of one point is invisible
   panel.plot(
@@ -147,7 +159,7 @@ def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, name: str, **more: An
     y,
     style,
     color=colour,
-    linewidth=2.0,
+    linewidth=linewidth,
     marker=marker,
     label=label(name),
     solid_capstyle='round',

@@ -21,10 +21,13 @@ from seed_acme.storage import opening
 RETURN = 'episode/return'
 _MAX_CURVES = 5  # drawn one by one; with more runs, those of equal configuration become a band
 _GRID_POINTS = 200
+_SAME_END = 0.05  # runs that end so much later, as a fraction of the end, are taken to end together
+_THIN = 0.8  # points; the width of a line over fewer runs than its label says
 _BEYOND = 0.3  # fraction of the runs' range that intervals may extend beyond it
 _MARKS = ('s', '^', 'D', 'o', 'v', 'P', 'X')  # markers of published points
 _LEGEND_CHARACTERS = 150  # characters in a row of the legend
 _OF_BANDS = 'mean over runs of equal {sameness}, 95% interval (Student t)'
+_THIN_PIECES = ', thin where some runs have ended'
 _OF_CURVES = 'every row of the log, and smoothed'
 
 
@@ -39,6 +42,14 @@ class Curve(NamedTuple):
   steps: np.ndarray
   minutes: np.ndarray
   returns: np.ndarray
+
+
+class Piece(NamedTuple):
+  """A piece of a band: mean and interval `[P]` of the same runs at each x `[P]`."""
+
+  x: np.ndarray
+  interval: confidence_intervals.Interval
+  num_runs: int
 
 
 _Band = tuple[str, Sequence[int]]  # a label and the indices of the curves
@@ -72,6 +83,8 @@ def plot(
   points = published.read(reference) if reference else []
   bands = _named_bands(labels) if labels else _bands(folders, settings)
   below = _OF_BANDS.format(sameness='label' if labels else 'configuration') if bands else _OF_CURVES
+  if _has_fewer_runs(curves, bands):
+    below += _THIN_PIECES
   figure = _draw(curves, bands, points, f'{what} of training episodes\n{below}')
   return drawing.write(figure, out)
 
@@ -109,22 +122,48 @@ def smooth(values: np.ndarray) -> np.ndarray:
   return np.convolve(values, weights, mode='same') / total
 
 
-def band(
-  xs: Sequence[np.ndarray], curves: Sequence[Curve]
-) -> tuple[np.ndarray, confidence_intervals.Interval]:
-  """Returns a grid `[P]` that half of the curves cover, and the mean `[P]` of those at each point.
+def band(xs: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[Piece]:
+  """Returns the pieces of a band by rising x; the first is over all runs where these share a range.
+
+  A piece is over the same runs everywhere. It ends with the first of them, and so do those that end
+  soon after, because runs go over their last step by unequal amounts. The next piece is over the
+  others. There is none over fewer than half of the runs.
 
   xs: x values of the rows of each curve, steps or minutes. Curves are smoothed and interpolated
     linearly.
   """
-  first = max(x[0] for x in xs)
-  last = sorted(x[-1] for x in xs)[len(xs) // 2]
-  grid = np.linspace(first, last, _GRID_POINTS) if last > first else np.array([float(first)])
-  returns = np.stack(
-    [np.interp(grid, x, smooth(curve.returns), right=np.nan) for x, curve in zip(xs, curves)]
+  pieces: list[Piece] = []
+  left, reached = list(range(len(xs))), -math.inf
+  while left and 2 * len(left) >= len(xs):
+    start = max([reached, *(xs[k][0] for k in left)])
+    end = min(xs[k][-1] for k in left)
+    if start < end:
+      pieces.append(_piece(np.linspace(start, end, _GRID_POINTS), left, xs, curves))
+    reached = max(reached, end)
+    left = [k for k in left if xs[k][-1] > end + _SAME_END * abs(end)]
+  if not pieces:  # runs of one row, or runs that share no range
+    start = max(x[0] for x in xs)
+    pieces = [
+      _piece(np.array([start]), [k for k in range(len(xs)) if xs[k][-1] >= start], xs, curves)
+    ]
+  return pieces
+
+
+def _has_fewer_runs(curves: Sequence[Curve], bands: Sequence[_Band]) -> bool:
+  """Whether a piece of a band, in one of the panels, lacks some of its runs."""
+  return any(
+    piece.num_runs < len(group)
+    for _, xs in _x_axes(curves)
+    for _, group in bands
+    for piece in band([xs[k] for k in group], [curves[k] for k in group])
   )
-  at_each = [confidence_intervals.of_mean(column[np.isfinite(column)]) for column in returns.T]
-  return grid, confidence_intervals.Interval(*np.array(at_each, np.float64).T)
+
+
+def _piece(
+  grid: np.ndarray, runs: Sequence[int], xs: Sequence[np.ndarray], curves: Sequence[Curve]
+) -> Piece:
+  returns = np.stack([np.interp(grid, xs[k], smooth(curves[k].returns)) for k in runs])
+  return Piece(grid, confidence_intervals.of_mean(returns), len(runs))
 
 
 def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
@@ -244,14 +283,18 @@ def _draw_curves(panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve]) 
 def _draw_bands(
   panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve], bands: Sequence[_Band]
 ) -> np.ndarray:
-  """Draws the bands; returns the ends of all intervals."""
+  """Draws the bands, pieces without all of their runs thin; returns the ends of all intervals."""
   bounds = []
   for i, (label, group) in enumerate(bands):
-    grid, interval = band([xs[k] for k in group], [curves[k] for k in group])
-    colour = drawing.line(panel, i, grid, interval.mean, label, zorder=4)
-    if np.isfinite(interval.low).any():
-      panel.fill_between(grid, interval.low, interval.high, color=colour, alpha=0.18, linewidth=0)
-    bounds += [interval.low, interval.high]
+    pieces = band([xs[k] for k in group], [curves[k] for k in group])
+    for piece in pieces:
+      x, interval = piece.x, piece.interval
+      width = drawing.LINE_WIDTH if piece.num_runs == len(group) else _THIN
+      name = label if piece is pieces[0] else ''  # one entry in the legend
+      colour = drawing.line(panel, i, x, interval.mean, name, zorder=4, linewidth=width)
+      if np.isfinite(interval.low).any():
+        panel.fill_between(x, interval.low, interval.high, color=colour, alpha=0.18, linewidth=0)
+      bounds += [interval.low, interval.high]
   return np.concatenate(bounds)
 
 

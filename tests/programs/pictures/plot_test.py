@@ -172,18 +172,62 @@ def test_labels_of_ones_own_name_the_runs_and_join_those_of_one_name(tmp_path):
     plot.plot(runs, out, labels=['old', 'new'])
 
 
-def test_a_band_is_the_mean_of_the_runs_that_go_so_far_with_its_interval():
-  curves = [
-    plot.Curve('', np.arange(n) * 10.0, np.arange(n) / 60, np.full(n, value))
-    for n, value in ((11, 0.0), (6, 1.0), (9, 5.0))
+def _curves(**values_of):
+  """Returns curves of constant returns, by their last steps: `last_80=5.0`."""
+  ends = {int(name.removeprefix('last_')): value for name, value in values_of.items()}
+  return [
+    plot.Curve('', np.arange(0, end + 1.0), np.arange(0, end + 1.0) / 60, np.full(end + 1, value))
+    for end, value in ends.items()
   ]
-  grid, interval = plot.band([curve.steps for curve in curves], curves)
-  assert (grid[0], grid[-1]) == (0, 80)  # two of the three curves reach 80
-  np.testing.assert_allclose(interval.mean, np.where(grid <= 50, 2.0, 2.5))
-  assert interval.low[0] == confidence_intervals.of_mean(np.array([0.0, 1.0, 5.0])).low
-  assert interval.high[-1] == confidence_intervals.of_mean(np.array([0.0, 5.0])).high
-  grid, interval = plot.band([curves[0].steps], curves[:1])
-  assert grid[-1] == 100 and np.isnan(interval.low).all()
+
+
+def _band(curves):
+  return plot.band([curve.steps for curve in curves], curves)
+
+
+def test_a_band_is_the_mean_of_all_its_runs_with_its_interval():
+  (piece,) = _band(_curves(last_1000=0.0, last_1020=1.0, last_1049=5.0))
+  assert (piece.x[0], piece.x[-1], piece.num_runs) == (0, 1000, 3)
+  np.testing.assert_allclose(piece.interval.mean, 2.0)
+  expected = confidence_intervals.of_mean(np.array([0.0, 1.0, 5.0]))
+  assert (piece.interval.low[-1], piece.interval.high[-1]) == (expected.low, expected.high)
+  (piece,) = _band(_curves(last_100=3.0))
+  assert piece.x[-1] == 100 and np.isnan(piece.interval.low).all()
+
+
+def test_where_a_run_of_a_band_has_ended_another_piece_begins_while_half_of_the_runs_go_on():
+  whole, rest = _band(_curves(last_100=0.0, last_50=1.0, last_80=5.0))
+  assert (whole.x[0], whole.x[-1], whole.num_runs) == (0, 50, 3)
+  np.testing.assert_allclose(whole.interval.mean, 2.0)
+  assert (rest.x[0], rest.x[-1], rest.num_runs) == (50, 80, 2)
+  np.testing.assert_allclose(rest.interval.mean, 2.5)
+  assert rest.interval.high[-1] == confidence_intervals.of_mean(np.array([0.0, 5.0])).high
+
+
+def test_runs_of_one_row_and_runs_that_share_no_step_are_still_drawn():
+  one_row = [
+    plot.Curve('', np.array([step]), np.array([1.0]), np.array([value]))
+    for step, value in ((10.0, 1.0), (10.0, 3.0))
+  ]
+  (piece,) = _band(one_row)
+  assert (list(piece.x), list(piece.interval.mean), piece.num_runs) == ([10], [2], 2)
+  # The second run begins after the end of the first one.
+  apart = [one_row[0], plot.Curve('', np.array([20.0, 30.0]), np.arange(2.0), np.array([5.0, 7.0]))]
+  (piece,) = _band(apart)
+  assert (piece.x[0], piece.x[-1], piece.num_runs) == (20, 30, 1)
+  np.testing.assert_allclose(piece.interval.mean[[0, -1]], [5.0, 7.0])
+
+
+@pytest.mark.slow
+def test_the_title_says_that_lines_are_thin_where_runs_have_ended(tmp_path):
+  alike = [_run(tmp_path / str(i), np.arange(40.0)) for i in range(3)]
+  text = 'mean over runs of equal label, 95% interval (Student t)'
+  assert text in _text(plot.plot(alike, tmp_path / 'alike.svg', labels=['a'] * 3))
+  # As many steps, but in twice the time.
+  slow = [_run(tmp_path / f'slow{i}', np.arange(40.0), seconds_per_row=60.0) for i in range(2)]
+  shown = _text(plot.plot([*alike[:2], *slow], tmp_path / 'slow.svg', labels=['a'] * 4))
+  assert f'{text}, thin where some runs have ended' in shown
+  assert shown.count('a (4 runs)') == 1
 
 
 @pytest.mark.slow
