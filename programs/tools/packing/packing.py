@@ -73,7 +73,8 @@ def pack(
       score = _played_score(run, copy, num_episodes, trust, progress)
     record = _record(config, saved, score, licence)
     if copy.metrics.exists():
-      drawing.or_notice(lambda: _draw(copy), 'the curve', tell)
+      label = f'{config.name}/{pathlib.PurePath(run.name).name}'
+      drawing.or_notice(lambda: _draw(copy, label), 'the curve', tell)
     contents: dict[str, pathlib.Path | bytes] = {
       packed_run.RECORD: f'{json.dumps(record, indent=2)}\n'.encode(),
       packed_run.CARD: card.text(record, copy.plot.exists(), video_name).encode(),
@@ -233,6 +234,7 @@ def _packages(environment_id: str) -> tuple[str, ...]:
   return ()
 
 
-def _draw(copy: run_directory.RunDirectory) -> None:
+def _draw(copy: run_directory.RunDirectory, label: str) -> None:
+  """Draws the curve. label: of the run, because the folder of the copy is a temporary one."""
   with contextlib.suppress(plot.NoEpisode):
-    plot.plot([str(copy.path)], os.fspath(copy.plot))
+    plot.plot([str(copy.path)], os.fspath(copy.plot), labels=[label])

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from seed_acme.programs import cli
+from seed_acme.programs.pictures import plot
 from seed_acme.programs.tools.packing import packing
 from seed_acme.storage import opening
 from seed_acme.storage import packed_run
@@ -96,6 +97,24 @@ def test_the_zip_holds_what_it_takes_and_record_and_card_say_what_it_is(run, pac
   assert rows['steps'] == '7,000 agent steps, 28,000 frames' and rows['updates'].startswith('7, ')
   assert rows['licence'] == 'CC-BY-4.0' and 'tensorflow 2.' in rows['stack']
   assert '![' in body and '(plot.png)' in body and '--config=catch_vtrace' in body
+
+
+@pytest.mark.slow
+def test_the_curve_has_the_name_of_the_run_not_of_the_folder_it_is_copied_to(
+  tmp_path, pack, monkeypatch
+):
+  named, read_curve = [], plot.read_curve
+
+  def note(path, label):
+    named.append(label)
+    return read_curve(path, label)
+
+  monkeypatch.setattr(plot, 'read_curve', note)
+  archive, _ = pack(packed.make(tmp_path / 'seed_1'))
+  assert named == ['catch_vtrace/seed_1'] and 'plot.png' in archive.namelist()
+  # What is packed is unpacked into another such folder to be packed again.
+  assert cli.main(['pack', archive.filename, str(tmp_path / 'again.zip'), '--episodes=0']) == 0
+  assert named[1:] == ['catch_vtrace/out.zip']
 
 
 @pytest.mark.slow
