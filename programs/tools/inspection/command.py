@@ -59,7 +59,8 @@ class InspectArguments:
     run, instead.
   table: show only this one. interval: seconds over which calls per second are measured.
   watch: seconds between refreshes until Ctrl-C (`--watch` alone: 2); 0 = show once.
-  sample: number of items to draw and describe. save: folder for them (.npz) and their pictures.
+  sample: number of items to draw and describe. save: folder for them (.npz) and their pictures,
+    without items of an earlier draw.
   consume: allow sampling that changes the server's state (every table but a run's mirror).
   json: print JSON; with --watch, one record a line.
   """
@@ -126,6 +127,21 @@ def _check(arguments: InspectArguments) -> None:
       f'--{"save" if arguments.save else "consume"} is about items: say how many with --sample=N'
     )
   local.refuse_url(arguments.save)
+  if arguments.save:
+    _refuse_items(pathlib.Path(arguments.save))
+
+
+def _refuse_items(folder: pathlib.Path) -> None:
+  """Raises `UserError` if a folder has items already: nothing tells those of two draws apart."""
+  try:
+    found = sorted(path.name for path in folder.glob('item_*.npz'))
+  except OSError:  # whatever it is, writing says so
+    return
+  if found:
+    raise types.UserError(
+      f'--save={folder} holds items of an earlier draw ({len(found)}, such as {found[0]}), with '
+      'which these would be mixed: choose another folder, or delete them'
+    )
 
 
 def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:

@@ -129,6 +129,17 @@ def test_a_folder_that_cannot_be_written(inspect, ours, tmp_path):
     inspect(server=ours.address, sample=1, save='file')
 
 
+def test_a_folder_with_items_of_an_earlier_draw_is_refused_before_another(inspect, tmp_path):
+  (tmp_path / 'used').mkdir()
+  (tmp_path / 'used' / 'item_000_17.npz').write_bytes(b'')
+  # No server is there, so this is said before anybody is asked for an item.
+  with pytest.raises(types.UserError, match='--save=used holds .*item_000_17.*another folder'):
+    inspect(server='localhost:1', sample=1, consume=True, save='used')
+  (tmp_path / 'used' / 'item_000_17.npz').rename(tmp_path / 'used' / 'mine.npz')
+  with pytest.raises(types.UserError, match='refused'):
+    inspect(server='localhost:1', sample=1, consume=True, save='used')
+
+
 @pytest.mark.parametrize(
   'arguments, words',
   [
