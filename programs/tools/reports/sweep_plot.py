@@ -34,12 +34,14 @@ class Panel(NamedTuple):
   """A field and the returns of its values. returns: `[N]` over all other settings and seeds.
 
   scale: axis scale if the values are numbers of a range, `linear` or `log`; '' = categories.
+  is_integer: whether a range has integers only.
   """
 
   field: str
   values: Sequence[str]
   returns: Sequence[np.ndarray]
   scale: str = ''
+  is_integer: bool = False
 
 
 def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str]) -> pathlib.Path:
@@ -98,7 +100,7 @@ def common_steps(curves: Sequence[plot.Curve]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_settings(panels: Sequence[Panel], out: str | os.PathLike[str]) -> pathlib.Path:
-  """Draws a panel per field: every run as a dot, beside the mean over runs and its 95% interval."""
+  """Draws a panel per field: every run as a dot, and of categories the mean with its interval."""
   figure, grid = _grid_of_axes(panels)
   for axis in grid[:, 0]:
     axis.set_ylabel('return of the last 100 episodes', color=drawing.INK)
@@ -110,12 +112,19 @@ def draw_settings(panels: Sequence[Panel], out: str | os.PathLike[str]) -> pathl
   runs = [returns for panel in panels for returns in panel.returns]
   bounds = np.array([confidence_intervals.of_mean(returns)[1:] for returns in runs])
   axes[0].set_ylim(*plot.readable_range(np.concatenate(runs), bounds.ravel()))
-  drawing.title(
-    figure,
-    'Return by setting: every run, and the mean over all other settings\n'
-    'and seeds with its 95% interval (Student t over runs)',
-  )
+  drawing.title(figure, f'Return by setting: {_meaning(panels)}')
   return drawing.write(figure, out)
+
+
+def _meaning(panels: Sequence[Panel]) -> str:
+  """Returns what the dots and the intervals are, in a line or two."""
+  if all(panel.scale for panel in panels):
+    return 'every run'
+  where = ' of a listed value' if any(panel.scale for panel in panels) else ''
+  return (
+    f'every run, and the mean{where} over all other settings\n'
+    'and seeds with its 95% interval (Student t over runs)'
+  )
 
 
 def _grid_of_axes(panels: Sequence[Panel]) -> tuple[Any, np.ndarray]:
@@ -135,6 +144,8 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
     axis.set_xscale(panel.scale)
     places = np.repeat([float(value) for value in panel.values], [r.size for r in panel.returns])
     axis.plot(places, np.concatenate(panel.returns), 'o', color=colour, alpha=0.7, markersize=5)
+    if panel.is_integer:
+      _count(axis, panel)
     return
   for x, returns in enumerate(panel.returns):
     if not returns.size:
@@ -168,6 +179,20 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
     **({'rotation': 30, 'ha': 'right'} if longest * len(panel.values) > 36 else {}),
   )
   axis.set_xlim(-0.5, len(panel.values) - 0.35)
+
+
+def _count(axis: Any, panel: Panel) -> None:
+  """Labels integers only: there is nothing between two of them."""
+  from matplotlib import ticker
+
+  values = [int(value) for value in panel.values]
+  if panel.scale == 'log' and max(values) >= 10 * min(values):
+    axis.set_xlim(left=max(axis.get_xlim()[0], 0.8))  # 0.5 would get a label
+    drawing.logarithmic(axis.xaxis)
+    return
+  axis.xaxis.set_major_locator(ticker.MaxNLocator(nbins=6, integer=True))
+  axis.xaxis.set_major_formatter(ticker.ScalarFormatter())
+  axis.xaxis.set_minor_locator(ticker.NullLocator())
 
 
 def spread(count: int) -> np.ndarray:

@@ -93,16 +93,17 @@ def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
     if len(values) > 1 and any(found.size for found in pooled.values()):
       order = sorted(values, key=lambda text: _order(values[text]))
       found = [pooled[text] for text in order]
-      panels.append(sweep_plot.Panel(name, order, found, _scale(results.plan, field)))
+      panels.append(sweep_plot.Panel(name, order, found, *_scale(results.plan, field)))
   return panels
 
 
-def _scale(plan: sweep_plan.Plan, field: str) -> str:
-  """Returns the axis scale for a searched range; '' for a list of values."""
+def _scale(plan: sweep_plan.Plan, field: str) -> tuple[str, bool]:
+  """Returns the axis scale for a searched range, '' for a list of values; and whether the range has
+  integers only."""
   domain = plan.search.space.get(field) if plan.search else None
   if not isinstance(domain, search_space.Range):
-    return ''
-  return 'log' if domain.is_log else 'linear'
+    return '', False
+  return 'log' if domain.is_log else 'linear', isinstance(domain.low, int)
 
 
 def _order(value: Any) -> tuple[bool, float]:

@@ -96,6 +96,48 @@ def test_a_panel_for_each_field_also_where_values_lack(tmp_path, panels):
   assert texts.count('return of the last 100 episodes') == -(-len(panels) // 4)
 
 
+def _range(name, values, scale='linear', is_integer=True):
+  return sweep_plot.Panel(
+    name,
+    [str(value) for value in values],
+    [np.array([float(i)]) for i, _ in enumerate(values)],
+    scale,
+    is_integer,
+  )
+
+
+def test_the_title_speaks_of_means_where_there_are_some(tmp_path):
+  listed, searched = _panel('rate', [1.0], [2.0]), _range('rows', [3, 5])
+  for panels, title, has_mean in (
+    ([listed], 'Return by setting: every run, and the mean over all other settings', True),
+    (
+      [listed, searched],
+      'Return by setting: every run, and the mean of a listed value over all other settings',
+      True,
+    ),
+    ([searched], 'Return by setting: every run', False),
+  ):
+    texts = _text(sweep_plot.draw_settings(panels, tmp_path / 'settings.svg'))
+    assert title in texts
+    assert any('interval' in text for text in texts) == has_mean
+
+
+@pytest.mark.parametrize(
+  'values, scale, labels',
+  [
+    ([1, 2, 3], 'linear', ['1', '2', '3']),
+    ([5, 7, 40], 'linear', ['8', '16', '24', '32', '40']),
+    ([2, 3, 9], 'log', ['2', '4', '6', '8']),
+    ([1, 7, 300], 'log', ['1', '2', '5', '10', '20', '50', '100', '200']),
+  ],
+)
+def test_the_axis_of_a_range_of_integers_has_integers(tmp_path, values, scale, labels):
+  texts = _text(
+    sweep_plot.draw_settings([_range('rows', values, scale)], tmp_path / 'settings.svg')
+  )
+  assert texts[: texts.index('rows')] == labels
+
+
 def test_the_mean_of_each_value_stands_beside_it(tmp_path):
   texts = _text(
     sweep_plot.draw_settings([_panel('rate', [1, 2, 6], [10, 11])], tmp_path / 'settings.svg')

@@ -257,15 +257,16 @@ def test_ranges_are_axes_of_numbers_in_the_figure(tmp_path, monkeypatch):
   draw = sweep_plot.draw_settings
 
   def note_and_draw(panels, out):
-    scales.update({panel.field: panel.scale for panel in panels})
+    scales.update({panel.field: (panel.scale, panel.is_integer) for panel in panels})
     return draw(panels, out)
 
   monkeypatch.setattr(sweep_plot, 'draw_settings', note_and_draw)
   # `results_test.py` has the figure of curves.
   monkeypatch.setattr(sweep_plot, 'draw_curves', lambda *arguments: arguments[-1].touch())
   assert tmp_path / 'settings.png' in sweep_figures.write(results, pytest.fail)
-  assert (scales['learning_rate'], scales['unroll_length']) == ('log', 'linear')
-  assert scales.get('mlp_sizes', '') == ''
+  assert scales['learning_rate'] == ('log', False)
+  assert scales['unroll_length'] == ('linear', True)
+  assert scales.get('mlp_sizes', ('', False)) == ('', False)
 
 
 def test_a_database_that_cannot_be_used_is_a_failure_in_words(tmp_path):
