@@ -1,10 +1,17 @@
 """The picture of a plan."""
 
+import itertools
+import pathlib
+
 import pytest
 
 from seed_acme import types
+from seed_acme.programs.pictures import drawing
+from seed_acme.programs.tools.planning import command as plan_command
 from seed_acme.programs.tools.planning import picture
 from tests.programs.tools.planning import made_up
+
+_EVIDENCE = pathlib.Path(__file__).parents[4] / 'docs' / 'evidence' / 'plan'
 
 COSTS = made_up.make_costs(
   environment_call=made_up.flat(1e-3),
@@ -32,3 +39,38 @@ def test_the_bottleneck_is_written_where_it_changes(tmp_path, learners, actors, 
 def test_a_picture_that_cannot_be_written_is_one_line(tmp_path):
   with pytest.raises(types.UserError, match='cannot write the plot'):
     picture.draw(COSTS, made_up.make_scale(), str(tmp_path / 'plan.nothing'))
+
+
+@pytest.mark.parametrize(
+  'names, changes',
+  [
+    (
+      ['bench_pong_cnn'],
+      {
+        'actors': 4160,
+        'environments_per_actor': 3,
+        'device_speed': 200.0,
+        'inference_devices': 4,
+        'training_devices': 4,
+      },
+    ),
+    (['catch_2x256', 'catch_8x16', 'catch_1x64'], {'actors': 48, 'environments_per_actor': 260}),
+  ],
+)
+def test_no_name_in_the_pictures_of_the_docs_covers_a_mark_or_a_name(monkeypatch, names, changes):
+  figures = []
+  monkeypatch.setattr(drawing, 'write', lambda figure, out: figures.append(figure))
+  records = tuple(str(_EVIDENCE / f'{name}.json') for name in names)
+  plan_command.plan(
+    plan_command.PlanArguments(bench_files=records, learners=8, out='plan.png', **changes)
+  )
+  (figure,) = figures
+  figure.canvas.draw()
+  (panel,) = figure.axes
+  boxes = [text.get_window_extent() for text in panel.texts]
+  marks = [line.get_window_extent() for line in panel.lines if line.get_marker() == 'o']
+  assert len(boxes) == len(marks) == 4
+  for box in boxes:
+    assert all(panel.bbox.contains(*corner) for corner in box.corners())
+    assert not any(box.overlaps(mark) for mark in marks)
+  assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
