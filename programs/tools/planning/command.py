@@ -24,7 +24,8 @@ class PlanArguments:
   """Plan a run at any scale from what its parts cost, compared with inference on the actors.
 
   bench_files: a record of `seed-acme bench --json`; several --from of one configuration, with
-    groups of other sizes, make the plan more accurate.
+    groups of other sizes, make the plan more accurate. Settings are those of the first; single
+    calls cost what the first that measured them says.
   learners: learner hosts.
   actors: actor processes in total, with a core each.
   environments_per_actor: 0 = as measured.

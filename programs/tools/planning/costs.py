@@ -113,7 +113,8 @@ def read(paths: Sequence[str]) -> Costs:
 
 
 def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
-  """Fits the costs: calls of the first record, and overheads that all records cost beyond them.
+  """Fits the costs: calls of the first record that has them, and overheads that all records cost
+  beyond these.
 
   The costs of messages, calls and rows can be separated only with several records of one
   configuration, with groups and batches of several sizes. With one record, all overhead counts as a
@@ -128,7 +129,13 @@ def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
   names = sorted({record['config'] for record in records})
   if len(names) > 1:
     raise types.UserError(f'records of several configurations: {", ".join(names)}; plan from one')
-  calls, first = records[0]['calls'], records[0]
+  first = records[0]
+  calls = next((record['calls'] for record in records if 'calls' in record), None)
+  if calls is None:
+    raise types.UserError(
+      'no record that --from names has `calls`, which bench leaves out if it cannot measure single '
+      f'calls: {_RUN_AGAIN}'
+    )
   costs = Costs(
     setting=Setting(**first['setting']),
     environment_call=_curve(calls['environment_call_s']),

@@ -100,3 +100,20 @@ def test_a_record_is_read(tmp_path):
   path = tmp_path / 'bench.json'
   path.write_text(json.dumps(made_up.make_record()))
   assert costs.read([str(path)]) == costs.fit([made_up.make_record()])
+
+
+def test_calls_are_those_of_the_first_record_that_has_them():
+  lacking = made_up.make_record(groups=4)
+  del lacking['calls']
+  slower = made_up.make_record(groups=16)
+  slower['calls'] = {**slower['calls'], 'update_s': [[64, 9.0]]}
+  found = costs.fit([lacking, made_up.make_record(), slower])
+  assert found.setting.groups_per_actor == 4
+  assert found.update(64) == pytest.approx(0.2)
+
+
+def test_records_without_calls_are_told_what_they_lack():
+  lacking = made_up.make_record()
+  del lacking['calls']
+  with pytest.raises(types.UserError, match=r'no record .*--from .*`calls`.*without --no_bounds'):
+    costs.fit([lacking, lacking])
