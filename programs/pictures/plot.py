@@ -283,19 +283,21 @@ def _draw_curves(panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve]) 
 def _draw_bands(
   panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve], bands: Sequence[_Band]
 ) -> np.ndarray:
-  """Draws the bands, pieces without all of their runs thin; returns the ends of all intervals."""
+  """Draws the bands, and pieces without all of their runs as thin lines alone, because intervals
+  of other widths would seem to be of the same runs. Returns the ends of all intervals."""
   bounds = []
   for i, (label, group) in enumerate(bands):
     pieces = band([xs[k] for k in group], [curves[k] for k in group])
     for piece in pieces:
       x, interval = piece.x, piece.interval
-      width = drawing.LINE_WIDTH if piece.num_runs == len(group) else _THIN
+      is_whole = piece.num_runs == len(group)
+      width = drawing.LINE_WIDTH if is_whole else _THIN
       name = label if piece is pieces[0] else ''  # one entry in the legend
       colour = drawing.line(panel, i, x, interval.mean, name, zorder=4, linewidth=width)
-      if np.isfinite(interval.low).any():
+      if is_whole and np.isfinite(interval.low).any():
         panel.fill_between(x, interval.low, interval.high, color=colour, alpha=0.18, linewidth=0)
-      bounds += [interval.low, interval.high]
-  return np.concatenate(bounds)
+        bounds += [interval.low, interval.high]
+  return np.concatenate([*bounds, []])
 
 
 def _draw_points(panel: Any, points: Sequence[published.Points]) -> None:
