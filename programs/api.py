@@ -18,8 +18,8 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   """Returns the Launchpad program, for callers of `lp.launch`.
 
   Makes (or resumes) the run folder; None = `runs/<config>/<time>`. Raises `UserError` for a
-  configuration that cannot work, and for a run that `train` is training. Nothing locks the folder
-  while the program runs.
+  configuration that cannot work, and for a run that is under way. If two programs for one folder
+  are launched at the same time, the second one's learner raises it.
   """
   from seed_acme.programs.front_end import lifecycle
   from seed_acme.programs.graph import program_graph
@@ -27,7 +27,7 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   from seed_acme.storage import saved_config
 
   config, folder = lifecycle.prepare(config, run_dir)
-  with run_directory.lock(folder):  # refuses a run that is under way
+  with run_directory.lock(folder), folder.learns(is_chief=True):  # refuses a run that is under way
     saved_config.save(config, folder.config)
     processes.clear_failure(folder)
   return program_graph.make_program(config, folder)

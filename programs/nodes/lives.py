@@ -37,7 +37,7 @@ class OnThisMachine(node_lib.Life):
       processes.load_tensorflow()
       from seed_acme.programs.nodes import learner_node
 
-      with node.folder.learns():
+      with node.folder.learns(is_chief=node.sections.place.index == 0):
         learner_node.run(node)
 
   def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:

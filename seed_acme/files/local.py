@@ -15,34 +15,50 @@ import pathlib
 import secrets
 import shutil
 import tempfile
-from typing import Any
+import time
+from typing import IO, Any
 
 from seed_acme import types
 from seed_acme.files import bucket
 from seed_acme.files import disk
 
+_POLL_S = 0.05  # of a lock
+
 
 @contextlib.contextmanager
-def lock(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
-  """Locks a file for this process; `UserError` with `complaint(holder)` if another holds it.
+def lock(
+  path: pathlib.Path, complaint: Callable[[str], str], patience_s: float = 0.0
+) -> Iterator[None]:
+  """Locks a file for this process; `UserError` with `complaint(holder)` if another holds it, and
+  still does after `patience_s`.
 
   The kernel releases the lock when the process ends, however it ends, so no lock becomes stale.
   """
   with explained(path, 'write'):
     handle = open(path, 'a+', encoding='utf-8')
   with handle:
-    try:
-      fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-      handle.seek(0)
-      holder = handle.read().strip() or 'unknown'
-      raise types.UserError(complaint(holder)) from None
+    end_s = time.monotonic() + patience_s
+    while not _is_locked(handle):
+      if time.monotonic() >= end_s:
+        handle.seek(0)
+        holder = handle.read().strip() or 'unknown'
+        raise types.UserError(complaint(holder))
+      time.sleep(_POLL_S)
     handle.truncate(0)
     handle.write(f'{os.getpid()}\n')
     handle.flush()
     yield
     # The file stays: unlinking it would let two programs lock two different files.
     handle.truncate(0)
+
+
+def _is_locked(handle: IO[str]) -> bool:
+  """Tries to lock a file that is open for writing; returns whether it is locked now."""
+  try:
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError:
+    return False
+  return True
 
 
 @contextlib.contextmanager
@@ -59,12 +75,9 @@ def is_held(path: pathlib.Path) -> bool:
   """Whether a process on this machine holds a lock on the file; False if it does not exist."""
   try:
     with open(path, 'r+', encoding='utf-8') as handle:  # NFS locks only what is open for writing
-      fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      return not _is_locked(handle)
   except FileNotFoundError:
     return False
-  except BlockingIOError:
-    return True
-  return False
 
 
 def write_json(path: str | os.PathLike[str], value: Any, *, keeps_first: bool = False) -> None:

@@ -40,11 +40,14 @@ LATEST = 'latest'
 _MOST_BYTES = 255  # of a name, on the file systems of Linux
 _LOCK_FILE = '.lock'
 _LEARNER_FILE = '.learner'  # locked by a learner as long as it needs the other nodes
+_CHIEF_FILE = '.chief'  # locked by the learner that writes the folder
+_CHIEF_ENDS_S = 10.0  # longest time until the learner of a program that was killed has ended
 # Everything a run puts into its folder. A folder that contains anything else is not a run's.
 OURS = frozenset(
   {
     _LOCK_FILE,
     _LEARNER_FILE,
+    _CHIEF_FILE,
     disk.RESERVE_FILE,
     'config.json',
     'environment.json',
@@ -188,9 +191,20 @@ class RunDirectory:
       else:
         self.phase.unlink(missing_ok=True)
 
-  def learns(self) -> contextlib.AbstractContextManager[None]:
-    """Returns a lock that a learner holds until its last checkpoint is written."""
-    return local.lock_with_others(self.path / _LEARNER_FILE)
+  @contextlib.contextmanager
+  def learns(self, is_chief: bool) -> Iterator[None]:
+    """Holds the locks of a learner, until its last checkpoint is written.
+
+    is_chief: whether it writes this folder. Raises `UserError` if another one does."""
+    with contextlib.ExitStack() as locks:
+      locks.enter_context(local.lock_with_others(self.path / _LEARNER_FILE))
+      if is_chief:
+        complaint = lambda holder: (
+          f'run_dir {self.path} has a learner already, of another program (process {holder}): '
+          'wait for it or stop it, or choose another run_dir'
+        )
+        locks.enter_context(local.lock(self.path / _CHIEF_FILE, complaint, _CHIEF_ENDS_S))
+      yield
 
   def has_learner(self) -> bool:
     """Whether a learner on this machine still needs the other nodes, however it may end."""

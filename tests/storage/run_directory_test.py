@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -229,19 +230,36 @@ def test_unreadable_json_names_the_file(tmp_path, content):
     local.read_json(tmp_path / 'absent.json')
 
 
-_LEARN = _HOLD.replace('lock(run_directory.create(sys.argv[1]))', 'create(sys.argv[1]).learns()')
+_LEARN = _HOLD.replace(
+  'lock(run_directory.create(sys.argv[1]))', 'create(sys.argv[1]).learns(True)'
+)
 
 
 def test_a_run_has_a_learner_until_the_last_one_has_let_go(tmp_path):
   run = run_directory.create(tmp_path / 'run')
   assert not run.has_learner()
-  with run.learns():
-    with run.learns():  # on another host
+  with run.learns(is_chief=True):
+    with run.learns(is_chief=False):  # on another host
       assert run.has_learner()
     assert run.has_learner()
   assert not run.has_learner()
   with _until_killed(_LEARN, run):
     assert run.has_learner()
+  assert not run.has_learner()
+
+
+def test_a_run_has_one_learner_that_writes_it(tmp_path, monkeypatch):
+  monkeypatch.setattr(run_directory, '_CHIEF_ENDS_S', 0.2)
+  run = run_directory.create(tmp_path / 'run')
+  with _until_killed(_LEARN, run) as holder:
+    with pytest.raises(types.UserError, match=rf'has a learner already, .*process {holder.pid}'):
+      with run.learns(is_chief=True):
+        pass
+  monkeypatch.setattr(run_directory, '_CHIEF_ENDS_S', 60.0)
+  with _until_killed(_LEARN, run) as holder:  # as after a kill of the program above it
+    threading.Timer(0.3, holder.kill).start()
+    with run.learns(is_chief=True):
+      pass
   assert not run.has_learner()
 
 
