@@ -23,11 +23,11 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   """
   from seed_acme.programs.front_end import lifecycle
   from seed_acme.programs.graph import program_graph
-  from seed_acme.storage import run_directory
+  from seed_acme.storage import run_locks
   from seed_acme.storage import saved_config
 
   config, folder = lifecycle.prepare(config, run_dir)
-  with run_directory.lock(folder), folder.learns(is_chief=True):  # refuses a run that is under way
+  with run_locks.trains(folder):  # refuses a run that is under way
     saved_config.save(config, folder.config)
     processes.clear_failure(folder)
   return program_graph.make_program(config, folder)

@@ -25,6 +25,7 @@ from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from seed_acme.storage import run_locks
 from seed_acme.transport import patience
 
 
@@ -87,7 +88,7 @@ def _end_again(
   restarted it. Writes the summary and tells the actors that the run is over.
   """
   config, cluster = options.config, options.cluster
-  with run_directory.lock(run):
+  with run_locks.trains(run):
     summary = summary_lib.complete(config, run, reason.last, _show)
     if not options.json:
       print(

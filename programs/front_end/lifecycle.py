@@ -35,6 +35,7 @@ from seed_acme.programs.trial import specification
 from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
+from seed_acme.storage import run_locks
 from seed_acme.storage import saved_config
 
 FINISHED, STOPPED, FAILED = summary_lib.FINISHED, summary_lib.STOPPED, summary_lib.FAILED
@@ -158,7 +159,7 @@ def run(
   """
   show = streams.outliving_output()(supervision.show)
   supervision = supervision._replace(show=show)
-  with run_directory.lock(run_dir):
+  with run_locks.trains(run_dir):
     before = run_dir.config.read_text(encoding='utf-8') if run_dir.config.exists() else None
     latest = pathlib.Path(run_directory.ROOT, run_directory.LATEST)
     latest_before = latest.resolve() if latest.is_symlink() else None

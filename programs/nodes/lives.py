@@ -14,6 +14,7 @@ from seed_acme.programs.nodes import first_greeting
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
+from seed_acme.storage import run_locks
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import transports
 
@@ -37,7 +38,7 @@ class OnThisMachine(node_lib.Life):
       processes.load_tensorflow()
       from seed_acme.programs.nodes import learner_node
 
-      with node.folder.learns(is_chief=node.sections.place.index == 0):
+      with run_locks.learns(node.folder, is_chief=node.sections.place.index == 0):
         learner_node.run(node)
 
   def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:

@@ -11,6 +11,7 @@ from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import specification
+from seed_acme.storage import run_locks
 from seed_acme.transport import fence as fence_lib
 
 _POLL_S = 0.1
@@ -36,6 +37,6 @@ def serve(node: node_lib.Node[sections_lib.ReplaySections]) -> None:
     shard=sections.place.index,
   )
   node.life.stop.wait()
-  while folder.has_learner():
+  while run_locks.has_learner(folder):
     time.sleep(_POLL_S)
   server.stop()

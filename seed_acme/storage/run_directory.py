@@ -27,7 +27,6 @@ import errno
 import os
 import pathlib
 import re
-from typing import Iterator
 
 from seed_acme import types
 from seed_acme.files import bucket as bucket_lib
@@ -38,16 +37,15 @@ from seed_acme.files import symbolic_links
 ROOT = 'runs'
 LATEST = 'latest'
 _MOST_BYTES = 255  # of a name, on the file systems of Linux
-_LOCK_FILE = '.lock'
-_LEARNER_FILE = '.learner'  # locked by a learner as long as it needs the other nodes
-_CHIEF_FILE = '.chief'  # locked by the learner that writes the folder
-_CHIEF_ENDS_S = 10.0  # longest time until the learner of a program that was killed has ended
+# Locked by a program that trains, by every learner, and by the one that writes the folder
+# (`run_locks.py`).
+LOCK_FILE, LEARNER_FILE, CHIEF_FILE = '.lock', '.learner', '.chief'
 # Everything a run puts into its folder. A folder that contains anything else is not a run's.
 OURS = frozenset(
   {
-    _LOCK_FILE,
-    _LEARNER_FILE,
-    _CHIEF_FILE,
+    LOCK_FILE,
+    LEARNER_FILE,
+    CHIEF_FILE,
     disk.RESERVE_FILE,
     'config.json',
     'environment.json',
@@ -191,25 +189,6 @@ class RunDirectory:
       else:
         self.phase.unlink(missing_ok=True)
 
-  @contextlib.contextmanager
-  def learns(self, is_chief: bool) -> Iterator[None]:
-    """Holds the locks of a learner, until its last checkpoint is written.
-
-    is_chief: whether it writes this folder. Raises `UserError` if another one does."""
-    with contextlib.ExitStack() as locks:
-      locks.enter_context(local.lock_with_others(self.path / _LEARNER_FILE))
-      if is_chief:
-        complaint = lambda holder: (
-          f'run_dir {self.path} has a learner already, of another program (process {holder}): '
-          'wait for it or stop it, or choose another run_dir'
-        )
-        locks.enter_context(local.lock(self.path / _CHIEF_FILE, complaint, _CHIEF_ENDS_S))
-      yield
-
-  def has_learner(self) -> bool:
-    """Whether a learner on this machine still needs the other nodes, however it may end."""
-    return local.is_held(self.path / _LEARNER_FILE)
-
   def ends(self) -> dict[str, str]:
     """Returns the digests of the records that the end of a start writes, by name.
 
@@ -330,21 +309,3 @@ def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool
     with local.replacing(link) as temporary:
       temporary.symlink_to(os.path.relpath(run.path, base))
   return True
-
-
-@contextlib.contextmanager
-def lock(run: RunDirectory) -> Iterator[None]:
-  """Locks the run for one training program; `UserError` if another holds it.
-
-  The kernel releases the lock when the process ends, however it ends, so no lock becomes stale.
-  A process forked from this one keeps the lock as long as it lives; a process started
-  with `subprocess` does not have it.
-  """
-  with local.lock(
-    run.path / _LOCK_FILE,
-    lambda holder: (
-      f'run_dir {run.path} is being trained by another program (process {holder}): '
-      'wait for it or stop it, or choose another --run_dir'
-    ),
-  ):
-    yield

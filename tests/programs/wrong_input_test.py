@@ -17,6 +17,7 @@ from seed_acme.programs import cli
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import run_directory
+from seed_acme.storage import run_locks
 from seed_acme.storage import saved_config
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -156,7 +157,7 @@ def test_a_run_that_is_being_trained(refuse, folder, digest):
   run = run_directory.create(folder / 'busy')
   (folder / 'busy' / 'config.json').write_bytes((folder / 'old' / 'config.json').read_bytes())
   before = digest(folder / 'busy' / 'logs')
-  with run_directory.lock(run):
+  with run_locks.trains(run):
     refuse(['train', '--run_dir=busy'], ['busy', f'process {os.getpid()}'])
   assert digest(folder / 'busy' / 'logs') == before
 

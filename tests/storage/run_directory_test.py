@@ -1,12 +1,8 @@
 """The run folder: creation, `latest`, the lock, JSON files, refusals."""
 
-import contextlib
 import json
 import os
 import pathlib
-import subprocess
-import sys
-import threading
 
 import numpy as np
 import pytest
@@ -141,46 +137,6 @@ def test_latest_never_replaces_something_real(tmp_path, is_folder):
   assert (latest / 'mine' if is_folder else latest).read_text() == 'x'
 
 
-_HOLD = """
-import sys
-from seed_acme.storage import run_directory
-with run_directory.lock(run_directory.create(sys.argv[1])):
-  print('held', flush=True)
-  sys.stdin.read()
-"""
-
-
-@contextlib.contextmanager
-def _until_killed(code, run):
-  """Starts a process that runs `code`, which locks something of the run."""
-  holder = subprocess.Popen(
-    [sys.executable, '-c', code, str(run.path)],
-    text=True,
-    stdin=subprocess.PIPE,
-    stdout=subprocess.PIPE,
-  )
-  try:
-    assert holder.stdout.readline() == 'held\n'
-    yield holder
-  finally:
-    holder.kill()
-    holder.communicate()
-
-
-def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
-  run = run_directory.create(tmp_path / 'run')
-  with _until_killed(_HOLD, run) as holder:
-    with pytest.raises(types.UserError, match=f'process {holder.pid}'):
-      with run_directory.lock(run):
-        pass
-  with run_directory.lock(run):
-    with pytest.raises(types.UserError, match=f'process {os.getpid()}'):
-      with run_directory.lock(run):
-        pass
-  with run_directory.lock(run):
-    pass
-
-
 def test_json_round_trip_and_values_without_json(tmp_path):
   path = tmp_path / 'summary.json'
   local.write_json(
@@ -228,39 +184,6 @@ def test_unreadable_json_names_the_file(tmp_path, content):
   assert len(str(caught.value).splitlines()) <= 4
   with pytest.raises(types.UserError, match='absent.json'):
     local.read_json(tmp_path / 'absent.json')
-
-
-_LEARN = _HOLD.replace(
-  'lock(run_directory.create(sys.argv[1]))', 'create(sys.argv[1]).learns(True)'
-)
-
-
-def test_a_run_has_a_learner_until_the_last_one_has_let_go(tmp_path):
-  run = run_directory.create(tmp_path / 'run')
-  assert not run.has_learner()
-  with run.learns(is_chief=True):
-    with run.learns(is_chief=False):  # on another host
-      assert run.has_learner()
-    assert run.has_learner()
-  assert not run.has_learner()
-  with _until_killed(_LEARN, run):
-    assert run.has_learner()
-  assert not run.has_learner()
-
-
-def test_a_run_has_one_learner_that_writes_it(tmp_path, monkeypatch):
-  monkeypatch.setattr(run_directory, '_CHIEF_ENDS_S', 0.2)
-  run = run_directory.create(tmp_path / 'run')
-  with _until_killed(_LEARN, run) as holder:
-    with pytest.raises(types.UserError, match=rf'has a learner already, .*process {holder.pid}'):
-      with run.learns(is_chief=True):
-        pass
-  monkeypatch.setattr(run_directory, '_CHIEF_ENDS_S', 60.0)
-  with _until_killed(_LEARN, run) as holder:  # as after a kill of the program above it
-    threading.Timer(0.3, holder.kill).start()
-    with run.learns(is_chief=True):
-      pass
-  assert not run.has_learner()
 
 
 def test_a_file_is_no_run_folder_and_a_packed_run_is_to_be_unpacked(tmp_path):

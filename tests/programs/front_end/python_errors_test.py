@@ -10,6 +10,7 @@ from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from seed_acme.storage import run_locks
 from seed_acme.storage import saved_config
 from tests.programs.tools.packing import packed
 
@@ -62,7 +63,7 @@ def test_a_run_that_is_trained_is_made_into_no_program(tmp_path, monkeypatch):
   config, run = registry.load('catch_vtrace'), run_directory.create(tmp_path / 'run')
   saved_config.save(config, run.config)
   monkeypatch.setattr(lifecycle, 'prepare', lambda config, *_: (config, run))
-  with run_directory.lock(run):
+  with run_locks.trains(run):
     with pytest.raises(seed_acme.UserError, match='is being trained by another program'):
       seed_acme.make_program(dataclasses.replace(config, total_steps=7), str(run.path))
   assert saved_config.load(run.config) == config

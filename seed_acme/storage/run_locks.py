@@ -1,0 +1,64 @@
+"""Locks on a run folder: who trains in it, and who still writes it.
+
+The kernel releases a lock when its process ends, however it ends, so none becomes stale.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+
+from seed_acme.files import local
+from seed_acme.storage import run_directory
+
+_CHIEF_ENDS_S = 10.0  # longest time until the learner of a program that was killed has ended
+
+
+@contextlib.contextmanager
+def trains(run: run_directory.RunDirectory) -> Iterator[None]:
+  """Locks the run for one training program.
+
+  A process forked from this one keeps the lock as long as it lives; a process started with
+  `subprocess` does not have it. Raises `UserError` if another program holds it, or if the learner
+  of another one still writes the folder.
+  """
+  with local.lock(
+    run.path / run_directory.LOCK_FILE,
+    lambda holder: (
+      f'run_dir {run.path} is being trained by another program (process {holder}): '
+      'wait for it or stop it, or choose another --run_dir'
+    ),
+  ):
+    with _is_chief(run):
+      pass
+    yield
+
+
+@contextlib.contextmanager
+def learns(run: run_directory.RunDirectory, is_chief: bool) -> Iterator[None]:
+  """Holds the locks of a learner, until its last checkpoint is written.
+
+  is_chief: whether it writes the folder. Raises `UserError` if another one does, as when a program
+  is launched twice.
+  """
+  with contextlib.ExitStack() as locks:
+    locks.enter_context(local.lock_with_others(run.path / run_directory.LEARNER_FILE))
+    if is_chief:
+      locks.enter_context(_is_chief(run))
+    yield
+
+
+def has_learner(run: run_directory.RunDirectory) -> bool:
+  """Whether a learner on this machine still needs the other nodes, however it may end."""
+  return local.is_held(run.path / run_directory.LEARNER_FILE)
+
+
+def _is_chief(run: run_directory.RunDirectory) -> contextlib.AbstractContextManager[None]:
+  return local.lock(
+    run.path / run_directory.CHIEF_FILE,
+    lambda holder: (
+      f'run_dir {run.path} has a learner already, of another program (process {holder}): '
+      'wait for it or stop it, or choose another --run_dir'
+    ),
+    _CHIEF_ENDS_S,
+  )
