@@ -19,7 +19,7 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
 
   Makes (or resumes) the run folder; None = `runs/<config>/<time>`. Raises `UserError` for a
   configuration that cannot work, and for a run that is under way. If two programs for one folder
-  are launched at the same time, the second one's learner raises it.
+  are launched at the same time, the second one's learner ends with an error.
   """
   from seed_acme.programs.front_end import lifecycle
   from seed_acme.programs.graph import program_graph

@@ -63,6 +63,7 @@ class ReplayServer:
     made = tables.make_tables(
       spec, batch_size, queue_size, unrolls_per_item, unroll_example, queue_of
     )
+    admitted = fence.look_up()
     try:
       self._server = reverb.Server(
         made, port=port or None, checkpointer=_checkpointer(checkpoints, restore_from)
@@ -71,7 +72,7 @@ class ReplayServer:
       if restore_from is None:
         raise
       raise CannotRestore(f'{type(error).__name__}: {error}') from error
-    fence.put_around(self._server.port, fence_lib.ENDS_RUN)
+    fence.put_around(self._server.port, fence_lib.ENDS_RUN, admitted)
     _ports_served_here.add(self._server.port)
     self.address = f'localhost:{self._server.port}'
 

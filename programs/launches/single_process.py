@@ -14,6 +14,7 @@ from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
+from seed_acme.storage import run_locks
 
 
 class Launch(here.Here):
@@ -47,12 +48,15 @@ class Launch(here.Here):
     from seed_acme.programs import single_process  # loads TensorFlow, which is configured by now
 
     devices.configure(config.learner)
-    single_process.run(
-      config,
-      run,
-      should_stop=lambda: stopped,
-      on_hanging_close=lambda is_saved: leftovers.leave(0 if is_saved else processes.FAILURE_EXIT),
-    )
+    with run_locks.learns(run, is_chief=True):
+      single_process.run(
+        config,
+        run,
+        should_stop=lambda: stopped,
+        on_hanging_close=lambda is_saved: leftovers.leave(
+          0 if is_saved else processes.FAILURE_EXIT
+        ),
+      )
     if left := leftovers.describe():
       run.add_notice(f'{left} still ran after the environments were closed, and ended')
     return 0

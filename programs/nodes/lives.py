@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
 import threading
 from typing import Any
@@ -33,12 +34,18 @@ class OnThisMachine(node_lib.Life):
 
   def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
     """Trains until the run is over or stopped."""
-    with processes.reported_failures(node.folder, node.name, node.name):
-      node.folder.set_phase('loading TensorFlow')
-      processes.load_tensorflow()
-      from seed_acme.programs.nodes import learner_node
+    with contextlib.ExitStack() as locks:
+      try:
+        is_chief = node.sections.place.index == 0
+        locks.enter_context(run_locks.learns(node.folder, is_chief))
+      except types.UserError as error:  # the folder is another program's, so nothing is written
+        print(f'{node.name}: {error}', flush=True)
+        raise SystemExit(processes.USER_ERROR_EXIT) from None
+      with processes.reported_failures(node.folder, node.name, node.name):
+        node.folder.set_phase('loading TensorFlow')
+        processes.load_tensorflow()
+        from seed_acme.programs.nodes import learner_node
 
-      with run_locks.learns(node.folder, is_chief=node.sections.place.index == 0):
         learner_node.run(node)
 
   def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:

@@ -55,11 +55,11 @@ _CODE = '*.py'
 # At the beginning of a key or of a service account's JSON, of AWS's settings, of a manifest of
 # Kubernetes, and of a cluster file.
 _SECRETS = (
-  re.compile(rb'PRIVATE KEY'),
-  re.compile(rb'aws_secret_access_key', re.IGNORECASE),
-  re.compile(rb'^\s*"?kind"?:\s*"?Secret\b', re.MULTILINE),
-  re.compile(rb'(?s)(?=.*"learner"\s*:).*"token"\s*:'),
-)
+  (re.compile(rb'PRIVATE KEY'),),
+  (re.compile(rb'aws_secret_access_key', re.IGNORECASE),),
+  (re.compile(rb'\bkind"?:[ \t]*"?Secret\b'), re.compile(rb'\bapiVersion"?:')),
+  (re.compile(rb'"token"[ \t]*:'), re.compile(rb'"learner"[ \t]*:')),
+)  # all of one
 _BEGINNING = 1 << 16  # bytes
 _MAX_BYTES = 100_000_000
 # What lies in the same folder of the image.
@@ -169,7 +169,7 @@ def _holds_key(path: pathlib.Path) -> bool:
       return False
     with open(path, 'rb') as file:
       beginning = file.read(_BEGINNING)
-    return any(secret.search(beginning) for secret in _SECRETS)
+    return any(all(part.search(beginning) for part in secret) for secret in _SECRETS)
   except OSError:  # `_size` reports it
     return False
 

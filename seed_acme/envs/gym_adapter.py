@@ -78,11 +78,7 @@ class GymEnvironment(dm_env.Environment):
       return self.reset()
     result = self._environment.step(self._action.write(action))
     observation, reward, terminated, truncated, info = self._of_either_api(result)
-    try:
-      self._has_ended = bool(terminated or truncated)
-    except ValueError:  # arrays of several values
-      found = time_steps.shown((terminated, truncated))
-      raise time_steps.WrongValue('terminated, truncated', 'two bools', found) from None
+    self._has_ended = terminated or truncated
     if self._has_ended:
       observation = last_observation(info, observation)
     observation = self._observation.read(observation)
@@ -92,13 +88,15 @@ class GymEnvironment(dm_env.Environment):
       return dm_env.termination(reward, observation)
     return dm_env.truncation(reward, observation)
 
-  def _of_either_api(self, result: Any) -> tuple[Any, Any, Any, Any, Any]:
+  def _of_either_api(self, result: Any) -> tuple[Any, Any, bool, bool, Any]:
     """Returns observation, reward, terminated, truncated, info from the result of either API."""
     size = len(result) if isinstance(result, (tuple, list)) else 0
     if size == 5:
-      observation, reward, terminated, truncated, info = result
+      observation, reward, *ends, info = result
+      terminated, truncated = map(_as_bool, ends)
     elif size == 4:
-      observation, reward, done, info = result
+      observation, reward, end, info = result
+      done = _as_bool(end)
       truncated = done and bool(info.get('TimeLimit.truncated', False))
       terminated = done and not truncated
     else:
@@ -165,10 +163,19 @@ class GymEnvironment(dm_env.Environment):
     return self._environment.reset()
 
 
+def _as_bool(end: Any) -> bool:
+  try:
+    return bool(end)
+  except ValueError:  # an array of several values
+    raise time_steps.WrongValue(
+      "an episode's end (terminated, truncated or done)", 'a bool', time_steps.shown(end)
+    ) from None
+
+
 def last_observation(info: Any, otherwise: Any) -> Any:
   """Returns the last observations that an info has, see `LAST_OBSERVATION`."""
-  found = (info[key] for key in LAST_OBSERVATION if isinstance(info, dict) and key in info)
-  return next(found, otherwise)
+  known = info if isinstance(info, dict) else {}
+  return next((known[key] for key in LAST_OBSERVATION if known.get(key) is not None), otherwise)
 
 
 def _accepts(function: Callable[..., Any], name: str) -> bool:

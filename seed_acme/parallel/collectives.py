@@ -82,6 +82,7 @@ class Group:
     Must be called before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
     """
     grpc_variables.reach_addresses(self._addresses)
+    admitted = self._fence.look_up()
     cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
     eager = context.context()
     eager.configure_collective_ops(
@@ -99,7 +100,7 @@ class Group:
     )
     eager.ensure_initialized()
     own_port = int(self._addresses[self.index].rpartition(':')[2])
-    self._fence.put_around(own_port, fence_lib.RUNS_CODE)
+    self._fence.put_around(own_port, fence_lib.RUNS_CODE, admitted)
     self._alarm.start()
     end_s = time.monotonic() + patience_s
     while absent := self.absent():

@@ -11,7 +11,9 @@ from typing import Iterator
 from seed_acme.files import local
 from seed_acme.storage import run_directory
 
-_CHIEF_ENDS_S = 10.0  # longest time until the learner of a program that was killed has ended
+# Longest time until the learner of a program that was killed has ended. The kernel frees its memory
+# first, which may be large; a learner waits for that, as its program cannot be restarted otherwise.
+_CHIEF_ENDS_S, _CHIEF_IS_FREED_S = 10.0, 60.0
 
 
 @contextlib.contextmanager
@@ -29,7 +31,7 @@ def trains(run: run_directory.RunDirectory) -> Iterator[None]:
       'wait for it or stop it, or choose another --run_dir'
     ),
   ):
-    with _is_chief(run):
+    with _is_chief(run, _CHIEF_ENDS_S):
       pass
     yield
 
@@ -44,7 +46,7 @@ def learns(run: run_directory.RunDirectory, is_chief: bool) -> Iterator[None]:
   with contextlib.ExitStack() as locks:
     locks.enter_context(local.lock_with_others(run.path / run_directory.LEARNER_FILE))
     if is_chief:
-      locks.enter_context(_is_chief(run))
+      locks.enter_context(_is_chief(run, _CHIEF_IS_FREED_S))
     yield
 
 
@@ -53,12 +55,14 @@ def has_learner(run: run_directory.RunDirectory) -> bool:
   return local.is_held(run.path / run_directory.LEARNER_FILE)
 
 
-def _is_chief(run: run_directory.RunDirectory) -> contextlib.AbstractContextManager[None]:
+def _is_chief(
+  run: run_directory.RunDirectory, patience_s: float
+) -> contextlib.AbstractContextManager[None]:
   return local.lock(
     run.path / run_directory.CHIEF_FILE,
     lambda holder: (
       f'run_dir {run.path} has a learner already, of another program (process {holder}): '
       'wait for it or stop it, or choose another --run_dir'
     ),
-    _CHIEF_ENDS_S,
+    patience_s,
   )

@@ -53,43 +53,48 @@ class Fence:
   hosts: tuple[str, ...] | None = ()
   tell: Callable[[str], None] = print
 
-  def put_around(self, port: int, danger: str) -> None:
+  def look_up(self) -> frozenset[_Address]:
+    """Returns the addresses of the hosts, and tells of those that are unknown here.
+
+    Must be called before the server listens: a name server may take long to answer, and the port
+    would be open meanwhile.
+    """
+    found: set[_Address] = set()
+    for host in self.hosts or ():
+      of_host = _resolved(host)
+      found |= of_host
+      if not of_host:
+        self.tell(
+          f'the host {host} is unknown here, so it cannot connect until its name can be resolved: '
+          'check the name in the cluster file, or write its address'
+        )
+    return frozenset(found)
+
+  def put_around(self, port: int, danger: str, addresses: frozenset[_Address]) -> None:
     """Filters all sockets of this process that listen on `port`; the server must listen already.
 
-    danger: what an unfiltered port makes possible, for the message to the user.
+    danger: what an unfiltered port makes possible, for the message to the user. addresses: from
+      `look_up`.
 
     Shuts down existing connections of hosts that are not admitted. A thread looks up names again
     every 10 s.
     """
     if self.hosts is None:
       return
-    numbers = [host for host in self.hosts if _is_address(host)]
     try:
-      # Without the names at first, because a name server may take long to answer.
-      addresses = _addresses(numbers, frozenset())
       if not _attach(port, addresses):
         raise OSError(f'no socket that listens there was found in {_DESCRIPTORS}')
       _shut_strangers(port, addresses)
-      if len(numbers) == len(self.hosts):
-        return
-      for host in self.hosts:
-        found = _resolved(host)
-        addresses |= found
-        if not found:
-          self.tell(
-            f'the host {host} is unknown here, so it cannot reach port {port} until its name can '
-            'be resolved: check the name in the cluster file, or write its address'
-          )
-      _attach(port, addresses)
     except OSError as error:
       self.tell(
         f'port {port} {danger}: it cannot be closed to other machines '
         f'({error.strerror or error}); close it in a firewall'
       )
       return
-    threading.Thread(
-      target=_follow_names, args=(port, self.hosts, addresses), name='fence', daemon=True
-    ).start()
+    if not all(_is_address(host) for host in self.hosts):
+      threading.Thread(
+        target=_follow_names, args=(port, self.hosts, addresses), name='fence', daemon=True
+      ).start()
 
 
 LOOPBACK = Fence()

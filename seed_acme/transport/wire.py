@@ -147,7 +147,11 @@ class GroupCodec:
     settings: in which the actor must agree with the learner; None = in none.
     Raises ValueError, naming the first difference, or the first few settings that differ."""
     said = _greeting(hello)
-    if settings is not None and (found := differences(settings, said.get('settings', {}))):
+    if settings is not None and 'settings' not in said:
+      raise ValueError(
+        'the actor is of an earlier version of seed_acme: install the same everywhere'
+      )
+    if settings is not None and (found := differences(settings, said['settings'])):
       raise ValueError(f'{found}: start every node with the same configuration and cluster file')
     listed, start = said['env_ids'], said['start']
     if not _are_integers(listed) or not _are_integers(start) or len(start) != len(Start._fields):

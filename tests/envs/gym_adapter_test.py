@@ -188,15 +188,19 @@ def test_the_last_observation_is_that_of_the_info_where_a_wrapper_has_reset(key,
   environment = gym_adapter.GymEnvironment(inside, 1, 'reset by a wrapper')
   environment.reset()
   assert environment.step(0).observation == (7 if any(ending) else 3)
+  inside.step = lambda action: (3, 1.0, True, False, {key: None})  # as some fill in what is absent
+  environment.reset()
+  assert environment.step(0).observation == 3
 
 
-def test_several_ends_of_one_environment_are_named():
+@pytest.mark.parametrize('rest', [(False, {}), ({},)])
+def test_several_ends_of_one_environment_are_named(rest):
   spaces = gym_environments.import_package('gymnasium').spaces
   inside = gym_environments.Scripted(spaces.Discrete(9), spaces.Discrete(2), 3)
-  inside.step = lambda action: (3, 1.0, np.array([True, False]), False, {})
+  inside.step = lambda action: (3, 1.0, np.array([True, False]), *rest)
   environment = gym_adapter.GymEnvironment(inside, 1, 'two')
   environment.reset()
-  with pytest.raises(time_steps.WrongValue, match='terminated, truncated: expected two bools, got'):
+  with pytest.raises(time_steps.WrongValue, match="an episode's end .*: expected a bool, got"):
     environment.step(0)
 
 

@@ -2,6 +2,7 @@
 
 import socket
 
+import portpicker
 import pytest
 import reverb
 import tree
@@ -23,3 +24,18 @@ def test_strangers_are_not_answered_and_the_learner_is(coded_unrolls, monkeypatc
     assert 'unrolls' in reverb.Client(f'127.0.0.1:{port}').server_info(timeout=20)
   finally:
     server.stop()
+
+
+def test_names_are_looked_up_before_it_listens(coded_unrolls):
+  example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
+  port, listened = portpicker.pick_unused_port(), []
+
+  class Asked(fence_lib.Fence):
+    def look_up(self):
+      with socket.socket() as caller:
+        listened.append(caller.connect_ex(('127.0.0.1', port)) == 0)
+      return super().look_up()
+
+  server = server_lib.ReplayServer(core.ReplaySpec(), 4, 8, 1, example, port=port, fence=Asked())
+  server.stop()
+  assert listened == [False]

@@ -12,6 +12,7 @@ from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.tools.reports import evaluation
+from seed_acme.programs.tools.reports import played_config
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust
@@ -125,6 +126,20 @@ def test_a_program_in_the_folder_is_not_started(command, tmp_path, capsys, monke
   assert not (tmp_path / 'started').exists()
   cli.main(['evaluate', str(run.path), f'--python={program}'])
   assert (tmp_path / 'started').exists()
+
+
+def test_what_only_reads_weights_needs_no_trust_in_a_python_that_it_does_not_start(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  program = tmp_path / 'python'
+  program.touch()
+  record = _record(lambda r: r['actor'].update(python=str(program)))
+  run.config.write_text(json.dumps(record))
+  with pytest.raises(types.UserError, match='another Python'):
+    played_config.load(run, plays=False)  # it would be started for the specification
+  run.specification.touch()
+  assert played_config.load(run, plays=False).actor.python == str(program)
+  with pytest.raises(types.UserError, match='another Python'):
+    played_config.load(run)
 
 
 def test_a_name_that_is_not_checked_is_not_imported(tmp_path, monkeypatch):

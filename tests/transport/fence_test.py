@@ -44,6 +44,10 @@ def listen():
     yield start
 
 
+def _put_around(fence, port, danger):
+  fence.put_around(port, danger, fence.look_up())
+
+
 def _port(listener):
   return listener.getsockname()[1]
 
@@ -74,7 +78,7 @@ def _carries_data(listener, **how):
 @pytest.mark.parametrize('address', ['127.0.0.1', '::'])
 def test_this_machine_goes_in_and_out(listen, address):
   listener = listen(address)
-  fence_lib.Fence().put_around(_port(listener), fence_lib.ENDS_RUN)
+  _put_around(fence_lib.Fence(), _port(listener), fence_lib.ENDS_RUN)
   assert _carries_data(listener)
   assert address == '127.0.0.1' or _carries_data(listener, to='::1')
 
@@ -83,7 +87,7 @@ def test_this_machine_goes_in_and_out(listen, address):
 def test_others_are_not_answered(listen, loopback_is_a_network, address):
   listener = listen(address)
   assert _carries_data(listener)
-  fence_lib.Fence().put_around(_port(listener), fence_lib.ENDS_RUN)
+  _put_around(fence_lib.Fence(), _port(listener), fence_lib.ENDS_RUN)
   assert not _is_answered(listener)
   assert address == '0.0.0.0' or not _is_answered(listener, to='::1')
 
@@ -92,7 +96,7 @@ def test_others_are_not_answered(listen, loopback_is_a_network, address):
 @pytest.mark.parametrize('address', ['0.0.0.0', '::'])
 def test_only_hosts_on_the_list_get_in(listen, loopback_is_a_network, address, hosts):
   listener = listen(address)
-  fence_lib.Fence(hosts).put_around(_port(listener), fence_lib.ENDS_RUN)
+  _put_around(fence_lib.Fence(hosts), _port(listener), fence_lib.ENDS_RUN)
   assert _carries_data(listener, source='127.0.0.2')
   assert not _is_answered(listener, source='127.0.0.3')
   assert address == '0.0.0.0' or not _is_answered(listener, to='::1')
@@ -101,21 +105,21 @@ def test_only_hosts_on_the_list_get_in(listen, loopback_is_a_network, address, h
 @pytest.mark.parametrize('hosts', [('::1',), (*_MANY, '::2', '1::', '[::1]')])
 def test_hosts_of_ipv6_get_in(listen, loopback_is_a_network, hosts):
   listener = listen('::')
-  fence_lib.Fence(hosts).put_around(_port(listener), fence_lib.ENDS_RUN)
+  _put_around(fence_lib.Fence(hosts), _port(listener), fence_lib.ENDS_RUN)
   assert _carries_data(listener, to='::1')
   assert not _is_answered(listener)
 
 
 def test_without_a_fence_everybody_gets_in(listen, loopback_is_a_network):
   listener = listen()
-  fence_lib.Fence(hosts=None).put_around(_port(listener), fence_lib.ENDS_RUN)
+  _put_around(fence_lib.Fence(hosts=None), _port(listener), fence_lib.ENDS_RUN)
   assert _carries_data(listener)
 
 
 def test_other_ports_stay_as_they_are(listen, loopback_is_a_network):
   fenced, other = listen(), listen()
   with _connect(other) as early, other.accept()[0] as called:
-    fence_lib.Fence().put_around(_port(fenced), fence_lib.ENDS_RUN)
+    _put_around(fence_lib.Fence(), _port(fenced), fence_lib.ENDS_RUN)
     assert _carries_data(other)
     called.sendall(b'x')
     assert early.recv(1) == b'x'
@@ -134,7 +138,7 @@ def test_who_came_before_the_fence_is_shut_out_and_who_may_come_stays(
 
   accepting = threading.Timer(0.1, accept)
   accepting.start()
-  fence_lib.Fence(('127.0.0.2',)).put_around(_port(listener), fence_lib.RUNS_CODE)
+  _put_around(fence_lib.Fence(('127.0.0.2',)), _port(listener), fence_lib.RUNS_CODE)
   accepting.join()
   assert called[0].recv(1) == called[2].recv(1) == b''
   assert stranger.recv(1) == late.recv(1) == b''
@@ -162,7 +166,7 @@ def test_names_are_looked_up_again(listen, loopback_is_a_network, monkeypatch):
       caller.bind((source, 0))
       return caller.connect_ex(listener.getsockname()) == 0
 
-  fence_lib.Fence(('learner-1', 'learner-2')).put_around(_port(listener), fence_lib.RUNS_CODE)
+  _put_around(fence_lib.Fence(('learner-1', 'learner-2')), _port(listener), fence_lib.RUNS_CODE)
   assert reaches('127.0.0.2') and not reaches('127.0.0.3')
   answers['learner-2'] = ['127.0.0.3']  # its host has started
   serving.eventually(lambda: reaches('127.0.0.3'))
@@ -179,23 +183,32 @@ def test_names_are_looked_up_again(listen, loopback_is_a_network, monkeypatch):
     assert not thread.is_alive()
 
 
-def test_strangers_are_kept_out_while_names_are_looked_up(
-  listen, loopback_is_a_network, monkeypatch
-):
-  listener, found, real = listen(), [], socket.getaddrinfo
+def test_names_are_looked_up_before_the_port_is_open(listen, loopback_is_a_network, monkeypatch):
+  real = socket.getaddrinfo
 
   def look_up(host, *rest, **how):
-    if host != 'learner-1':
-      return real(host, *rest, **how)
-    found.append([_is_answered(listener, source=f'127.0.0.{i}') for i in (2, 3, 4)])
-    return [(socket.AF_INET, socket.SOCK_STREAM, 6, '', ('127.0.0.4', 0))]
+    return real('127.0.0.2' if host == 'learner-1' else host, *rest, **how)
+
+  def refuse(host, *rest, **how):
+    assert host != 'learner-1'
+    return real(host, *rest, **how)
 
   monkeypatch.setattr(fence_lib.socket, 'getaddrinfo', look_up)
-  with _connect(listener, source='127.0.0.3'), listener.accept()[0] as accepted:
-    fence_lib.Fence(('learner-1', '127.0.0.2')).put_around(_port(listener), fence_lib.RUNS_CODE)
-    assert found[0] == [True, False, False]
-    accepted.settimeout(_ADMITTED_S)
-    assert accepted.recv(1) == b''  # the stranger that was there before is shut out
+  fence = fence_lib.Fence(('learner-1', '127.0.0.4'))
+  addresses = fence.look_up()
+  listener = listen()
+  monkeypatch.setattr(fence_lib.socket, 'getaddrinfo', refuse)
+  with contextlib.ExitStack() as stack:
+    # A host that is admitted by its name, and a stranger, have connected before.
+    friend, stranger = (
+      stack.enter_context(_connect(listener, source=source))
+      for source in ('127.0.0.2', '127.0.0.3')
+    )
+    called = [stack.enter_context(listener.accept()[0]) for _ in range(2)]
+    fence.put_around(_port(listener), fence_lib.RUNS_CODE, addresses)
+    friend.sendall(b'x')
+    assert called[0].recv(1) == b'x'
+    assert called[1].recv(1) == b''
   assert _is_answered(listener, source='127.0.0.4')
   assert not _is_answered(listener, source='127.0.0.3')
 
@@ -211,22 +224,22 @@ def test_what_the_kernel_refuses_is_told(listen, monkeypatch, danger, words):
   told = []
   monkeypatch.setattr(fence_lib, '_SO_ATTACH_FILTER', 9999)
   listener = listen()
-  fence_lib.Fence(tell=told.append).put_around(_port(listener), danger)
+  _put_around(fence_lib.Fence(tell=told.append), _port(listener), danger)
   assert len(told) == 1 and told[0].startswith(f'port {_port(listener)} {words}:')
   assert _carries_data(listener)
 
 
 def test_a_server_that_is_not_found_is_told(listen):
   told = []
-  fence_lib.Fence(tell=told.append).put_around(1, fence_lib.RUNS_CODE)
+  _put_around(fence_lib.Fence(tell=told.append), 1, fence_lib.RUNS_CODE)
   assert len(told) == 1 and told[0].startswith('port 1 can run code')
 
 
 def test_a_name_that_is_unknown_here_is_told_of(listen):
   said = []
   listener = listen()
-  fence_lib.Fence(('nowhere.invalid', '127.0.0.1'), said.append).put_around(
-    _port(listener), 'is open'
+  _put_around(
+    fence_lib.Fence(('nowhere.invalid', '127.0.0.1'), said.append), _port(listener), 'is open'
   )
   [message] = said
-  assert 'the host nowhere.invalid is unknown here' in message and str(_port(listener)) in message
+  assert 'the host nowhere.invalid is unknown here' in message

@@ -224,7 +224,7 @@ def test_a_hello_that_does_not_fit_is_named(changes, said):
     ({'seed': '2'}, "seed is 2, the learner's 1: start every node with the same configuration"),
     ({'seed': '1', 'more': 'x'}, "more is x, the learner's absent"),
     ({'seed': 1}, "seed is 1, the learner's 1"),
-    (None, "seed is absent, the learner's 1"),
+    (None, 'the actor is of an earlier version of seed_acme: install the same everywhere'),
     ([['seed', '1']], 'no greeting'),
   ],
 )

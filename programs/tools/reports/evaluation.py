@@ -68,14 +68,15 @@ def load(
   trust: bool = False,
   python: str = '',
   choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
+  plays: bool = False,
 ) -> Loaded:
   """Loads the weights of the newest checkpoint, or of another one (`opening.find_checkpoint`).
 
   If the newest is damaged, it takes the one before, and says so on standard error.
-  python: replaces the run's `actor.python`; '' = keep it.
+  python, plays: as in `played_config.load`.
   """
   run = opening.open_run(run_dir)
-  config = played_config.load(run, trust, python)
+  config = played_config.load(run, trust, python, plays)
   saved = opening.load_of_run(
     run, choice, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
@@ -121,7 +122,7 @@ def evaluate(
   bounds.at_least(1).check('episodes', num_episodes)
   bounds.at_least(1).check('max_video_steps', max_video_steps)
   writer = video_lib.Writer(video) if video else None
-  loaded = load(run_dir, trust, python, choice)
+  loaded = load(run_dir, trust, python, choice, plays=True)
   config = loaded.config
   seed = config.seed + 1 if seed is None else seed
 

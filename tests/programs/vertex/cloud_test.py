@@ -276,12 +276,13 @@ def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
   (code / 'me.txt').write_text('-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdG')
   (code / 'aws.ini').write_text('[default]\naws_secret_access_key = wJalr')
   (code / 'cluster.json').write_text('{"token": "0123456789abcdef", "learner": "10.0.0.1:8000"}')
+  (code / 'run.json').write_text('{"apiVersion":"v1","kind":"Secret","stringData":{}}')
   (code / 'run.yaml').write_text('apiVersion: v1\nkind: Secret\nstringData: {token: 0123}\n')
   found = _find(code)
   found.copy_to(stage)
   staged = {path.relative_to(stage).as_posix() for path in stage.rglob('*') if path.is_file()}
   assert staged == set(found.files) == set(kept)
-  held = {'robot.json', 'backup', 'me.txt', 'aws.ini', 'cluster.json', 'run.yaml'}
+  held = {'robot.json', 'backup', 'me.txt', 'aws.ini', 'cluster.json', 'run.json', 'run.yaml'}
   assert set(found.left_out) == {*_KEYS, 'deploy/secrets', *held}
   lines = found.describe().splitlines()
   assert '7 files' in lines[0]
