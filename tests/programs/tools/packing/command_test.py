@@ -232,7 +232,7 @@ def test_code_of_ones_own_is_named_and_never_imported_unasked(tmp_path, pack, ca
   said = capsys.readouterr().out
   assert 'corridor_of_mine:make' in said and said.rstrip().endswith('--trust_run_dir')
   for arguments in (('evaluate', out), ('pack', run.path, tmp_path / 'played.zip')):
-    assert 'names code that is not of seed_acme' in _refusal(capsys, *arguments)
+    assert 'names code, environment.id=' in _refusal(capsys, *arguments)
   assert not (tmp_path / 'played.zip').exists()
 
 
