@@ -27,7 +27,7 @@ _ROWS = {
   ('V-trace, Nature CNN', 'Space Invaders, 6 actions'): 'space_invaders_vtrace',
   ('V-trace, Nature CNN', 'Qbert, 6 actions'): 'qbert_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): ('pong_r2d2', 'pong_r2d2_seed2'),
-  ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
+  ('R2D2, LSTM', 'Boxing, sticky actions'): ('boxing_r2d2', 'boxing_r2d2_seed2'),
   ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
   ('PPO (`mujoco_ppo`)', 'HalfCheetah-v4'): 'mujoco_ppo_halfcheetah',
   ('PPO (`mujoco_ppo`)', 'Hopper-v4'): 'mujoco_ppo_hopper',
@@ -54,6 +54,7 @@ _README_ROWS = {
     'pong_r2d2',
     'pong_r2d2_seed2',
     'boxing_r2d2',
+    'boxing_r2d2_seed2',
   ),
   ('PPO', 'Pong, 2 million steps'): ('pong_ppo',),
 }
