@@ -64,47 +64,41 @@ def require(value: Any, where: str, trust: Trust, only_types: bool = False) -> N
 def named_code(value: Any) -> list[tuple[str, str]]:
   """Returns (field, dotted path) of all code in a configuration's JSON, without classes of
   seed_acme."""
-  return [(field, path) for field, path in _walk(value, '') if not _is_ours(field, path)]
+  return [found for found in _strings(value) if _names_code(*found) and not _is_ours(*found)]
 
 
 def untrusted(value: Any) -> list[tuple[str, str]]:
   """Returns (field, dotted path or program) of all that only trust allows to run."""
-  return [*named_code(value), *((_PYTHON, path) for path in _pythons(value))]
+  pythons = [
+    (field, path)
+    for field, path in _strings(value)
+    if field == _PYTHON and interpreter.is_foreign(path)
+  ]
+  return [*named_code(value), *pythons]
 
 
 def _is_ours(field: str, path: str) -> bool:
   return path in _OWN_FUNCTIONS or (_is_type(field) and path.startswith(_OWN))
 
 
-def _pythons(value: Any, field: str = '') -> Iterator[str]:
-  """Yields programs for actors that the user may not have put there. A field may have its dotted
-  name."""
-  if isinstance(value, dict):
-    for key, item in value.items():
-      yield from _pythons(item, f'{field}.{key}' if field else key)
-  elif isinstance(value, list):
-    for item in value:
-      yield from _pythons(item, field)
-  elif field == _PYTHON and isinstance(value, str) and interpreter.is_foreign(value):
-    yield value
-
-
 def _is_type(field: str) -> bool:
   return field.rpartition('.')[2] == _TYPE
 
 
-def _walk(value: Any, field: str) -> Iterator[tuple[str, str]]:
+def _names_code(field: str, value: str) -> bool:
+  if field == _ENVIRONMENT:
+    return bool(environments.named_module(value))
+  may_name = _is_type(field) or not field.startswith(_SETTINGS)
+  return may_name and dotted_path.NAMED.fullmatch(value) is not None
+
+
+def _strings(value: Any, field: str = '') -> Iterator[tuple[str, str]]:
+  """Yields all strings in a JSON value, each with its dotted name. A key may be a dotted name."""
   if isinstance(value, dict):
     for key, item in value.items():
-      yield from _walk(item, f'{field}.{key}' if field else key)
+      yield from _strings(item, f'{field}.{key}' if field else key)
   elif isinstance(value, list):
     for item in value:
-      yield from _walk(item, field)
-  elif not isinstance(value, str):
-    return
-  elif field == _ENVIRONMENT:
-    if environments.named_module(value):
-      yield field, value
-  elif _is_type(field) or not field.startswith(_SETTINGS):
-    if dotted_path.NAMED.fullmatch(value):
-      yield field, value
+      yield from _strings(item, field)
+  elif isinstance(value, str):
+    yield field, value

@@ -101,20 +101,18 @@ def test_what_an_environment_raises_is_told_with_its_place(python):
   environment.close()
 
 
-def test_a_failure_stays_one(python):
-  environment = _make(python, f'{_MINE}:ending', how='fails')
+@pytest.mark.parametrize(
+  ('how', 'kind', 'message'),
+  [
+    ('fails', types.Failure, 'a disk is full'),
+    ('is not finite', types.NotFinite, 'reward: expected a finite scalar, got nan'),
+  ],
+)
+def test_a_kind_of_error_stays_the_same(python, how, kind, message):
+  environment = _make(python, f'{_MINE}:ending', how=how)
   environment.reset()
   environment.step(_zeros(environment))
-  with pytest.raises(types.Failure, match='a disk is full'):
-    environment.step(_zeros(environment))
-  environment.close()
-
-
-def test_what_is_not_finite_is_not_finite_here_too(python):
-  environment = _make(python, f'{_MINE}:ending', how='is not finite')
-  environment.reset()
-  environment.step(_zeros(environment))
-  with pytest.raises(types.NotFinite, match='reward: expected a finite scalar, got nan'):
+  with pytest.raises(kind, match=message):
     environment.step(_zeros(environment))
   environment.close()
 
