@@ -91,8 +91,14 @@ def test_a_host_that_never_comes_is_a_failure():
   assert issubclass(collectives.HostGone, collectives.HostLost)
   assert issubclass(collectives.HostGone, types.OtherNodeFailed)
   assert not issubclass(collectives.HostLost, types.OtherNodeFailed)
-  absent = collectives.Group(0, ['localhost:1', 'localhost:2'], timeout_s=1.0)
-  assert absent.is_chief and absent.absent() == [0, 1]
+  with contextlib.ExitStack() as bound:  # ports that nobody listens on, and no other test can
+    addresses = []
+    for _ in range(2):
+      one = bound.enter_context(socket.socket())
+      one.bind(('127.0.0.1', 0))
+      addresses.append(f'127.0.0.1:{one.getsockname()[1]}')
+    group = collectives.Group(0, addresses, timeout_s=1.0)
+    assert group.is_chief and group.absent() == [0, 1]
 
 
 def test_a_host_may_have_an_address_of_ipv6():
