@@ -94,7 +94,8 @@ def _exit_code(act: Callable[[], int]) -> int:
 
 
 def _show_error(error: Exception) -> None:
-  print('\n'.join(f'error: {error}'.splitlines()[:_MAX_ERROR_LINES]), file=sys.stderr)
+  lines = f'error: {error}'.splitlines()[:_MAX_ERROR_LINES]
+  print('\n'.join(streams.printable(line) for line in lines), file=sys.stderr)
 
 
 def _terminated(number: int) -> None:

@@ -58,11 +58,17 @@ class ReplayMemory:
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     """Queues new priorities: keys `[B]` uint64, priorities `[B]` >= 0, or NaN for items that keep
-    theirs. Never blocks."""
+    theirs. Never blocks. Raises `FloatingPointError` for infinite or negative ones."""
     is_new = ~np.isnan(priorities)
     keys, priorities = keys[is_new], priorities[is_new]
     if not self._has_priorities or not keys.size:
       return
+    is_wrong = ~np.isfinite(priorities) | (priorities < 0)
+    if is_wrong.any():
+      raise FloatingPointError(
+        f'the agent gives an unroll the priority {priorities[is_wrong][0]}, which must be a finite '
+        'number of at least 0, or NaN to keep the old one'
+      )
     with self._condition:
       self._waiting.update(zip(keys.tolist(), priorities.tolist()))
       self.greatest_priority = max(self.greatest_priority, float(priorities.max()))

@@ -66,9 +66,11 @@ def with_preprocessed(
 
 def normalized(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
   """Scales unmasked advantages `[...]` to mean 0 and standard deviation 1; masked ones become 0."""
-  mean = transitions_lib.masked_mean(advantages, mask)
-  variance = transitions_lib.masked_mean(tf.square(advantages - mean), mask)
-  return transitions_lib.select(mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
+  deviations = advantages - transitions_lib.masked_mean(advantages, mask)
+  # Once more, because the mean of equal numbers is rounded, and what is left would be scaled up.
+  deviations -= transitions_lib.masked_mean(deviations, mask)
+  variance = transitions_lib.masked_mean(tf.square(deviations), mask)
+  return transitions_lib.select(mask, deviations / (tf.sqrt(variance) + _EPSILON))
 
 
 def better_half(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,8 @@ import dataclasses
 import math
 from typing import Annotated, Literal
 
+import tree
+
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import bounds
@@ -190,6 +192,12 @@ class OnPolicyConfig(config_lib.AgentConfig):
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""
     action_checks.check(spec.action)
+    threshold = self.entropy.threshold
+    has_float = any(not action_checks.is_integer(leaf) for leaf in tree.flatten(spec.action))
+    # The entropy of a clipped Normal is that of the Normal, which has no upper bound.
+    if threshold is not None and not (has_float and self.action_distribution == 'clipped_normal'):
+      where = f'agent.entropy.threshold ({threshold})'
+      action_checks.check_entropy(where, -threshold, spec.action)
 
   def notices(self, spec: types.EnvironmentSpec) -> tuple[str, ...]:
     """See the base class."""

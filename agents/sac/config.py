@@ -131,6 +131,9 @@ class SACConfig(memory_config.MemoryAgentConfig):
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""
     action_checks.check(spec.action)
+    if self.target_entropy is not None:
+      where = f'agent.target_entropy ({self.target_entropy})'
+      action_checks.check_entropy(where, self.target_entropy, spec.action)
     if not self.hindsight.probability:
       return
     wanted = ('achieved_goal', 'desired_goal')
@@ -225,10 +228,16 @@ def _check_transitions(config: SACConfig, network: config_lib.NetworkConfig) -> 
     )
   if not config.hindsight.probability:
     return
+  if config.unroll_length == 1:
+    raise types.UserError(
+      f'agent.hindsight.probability ({config.hindsight.probability}) takes goals from later in the '
+      'unroll, and agent.unroll_length (1) has no later step: set it to 10 or more, and '
+      'agent.transitions_per_unroll to 1 to learn from as many transitions as before'
+    )
   if network.core != 'none':
     raise types.UserError(
-      f'agent.hindsight.probability ({config.hindsight.probability}) changes goals from row to '
-      f"row, so network.core ('{network.core}') would remember others: set it to 'none'"
+      f'agent.hindsight.probability ({config.hindsight.probability}) learns from pairs of rows, '
+      f"and network.core ('{network.core}') would remember nothing before them: set it to 'none'"
     )
   if not config.hindsight.goal_outcome:
     raise types.UserError(

@@ -167,6 +167,7 @@ def _loop_settings(
     log_period_s=config.learner.log_period_s,
     checkpoint=config.checkpoint,
     initial_checkpoint=config.initial_checkpoint,
+    evaluates=config.num_evaluation_environments > 0,
     is_filmed=bool(config.record_every),
     common={k: str(v) for k, v in flat.items() if k not in _MAY_DIFFER_BETWEEN_HOSTS},
   )

@@ -30,6 +30,17 @@ def accept_any_text() -> None:
       reconfigure(errors='backslashreplace')
 
 
+def printable(text: str) -> str:
+  """Returns the text with control characters other than tabs and line ends as `\\x1b`.
+
+  Names in run folders of others could otherwise recolour a terminal, or set its title.
+  """
+  return ''.join(
+    char if char.isprintable() or char in '\t\n' else char.encode('unicode_escape').decode()
+    for char in text
+  )
+
+
 def leave_lost_terminals() -> None:
   """Drops further output to a terminal that is gone, because writing to it would raise."""
   for descriptor in _OUTPUTS:

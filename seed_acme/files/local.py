@@ -145,6 +145,15 @@ def link_or_copy(source: str, target: str) -> None:
     shutil.copy2(source, target)
 
 
+def sync(path: pathlib.Path) -> None:
+  """Returns when a file's contents, or a folder's entries, are on the disk."""
+  handle = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(handle)
+  finally:
+    os.close(handle)
+
+
 def lasting_folder() -> pathlib.Path:
   """Returns a new temporary folder, which is deleted when this process exits."""
   folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))

@@ -30,8 +30,11 @@ class BestCheckpoint:
   ends with it.
   """
 
-  def __init__(self, evaluation: episodes_lib.EpisodeStatistics):
+  def __init__(self, evaluation: episodes_lib.EpisodeStatistics, *, evaluates: bool):
+    """evaluates: whether there will be evaluation episodes. Otherwise no checkpoint becomes a
+    candidate, which would be kept for ever, and the best one of earlier starts remains."""
     self._evaluation = evaluation
+    self._evaluates = evaluates
     self._candidate: _Candidate | None = None
     self._has_ended = False
     self.best: checkpoint.Best | None = None
@@ -42,7 +45,7 @@ class BestCheckpoint:
 
   def add_checkpoint(self, updates: int) -> None:
     """Makes a checkpoint the candidate, if there is none. Called after it was saved."""
-    if self._candidate is None and not self._has_ended:
+    if self._evaluates and self._candidate is None and not self._has_ended:
       self._candidate = _Candidate(updates, self._evaluation.num_ended)
 
   def add_row(self, evaluation: episodes_lib.EpisodeSummary) -> None:

@@ -14,8 +14,9 @@ class LoopSettings(NamedTuple):
   limit. batch_size: unrolls in an update. min_unrolls: unrolls that must be in this host's
   replay memory before the first update. publish_period: updates between two publications of the
   weights. log_period_s: seconds between two rows of the log. initial_checkpoint: checkpoint whose
-  weights to start from, '' = none. is_filmed: whether evaluation episodes are filmed. common:
-  values that must be equal on all learner hosts, by field.
+  weights to start from, '' = none. evaluates: whether there are evaluation environments. is_filmed:
+  whether their episodes are filmed. common: values that must be equal on all learner hosts, by
+  field.
   """
 
   total_steps: int
@@ -26,5 +27,6 @@ class LoopSettings(NamedTuple):
   log_period_s: float
   checkpoint: config_lib.CheckpointConfig
   initial_checkpoint: str
+  evaluates: bool
   is_filmed: bool
   common: dict[str, str]

@@ -78,7 +78,9 @@ class TrainingLoop:
     self._status = status_lib.StatusWriter(settings, run, inference, self.timer)
     self._best: best_checkpoint.BestCheckpoint | None = None
     if settings.checkpoint.keep_best and peers.is_chief:
-      self._best = best_checkpoint.BestCheckpoint(inference.evaluation_episodes)
+      self._best = best_checkpoint.BestCheckpoint(
+        inference.evaluation_episodes, evaluates=settings.evaluates
+      )
     self._episodes = {
       'training': inference.training_episodes,
       'evaluation': inference.evaluation_episodes,

@@ -131,7 +131,7 @@ def make_state_function(
   """
   requirements.check(config, spec)
   # Inputs are already stacked if images are stacked.
-  observation = state_functions.without(spec.observation, (state_functions.ACHIEVED_GOAL,))
+  observation = spec.observation
   is_dense = requirements.resolved_torso(config.torso, observation) == 'mlp'
   is_early = takes_action and is_dense and config.frame_stack == 1
   with tf.name_scope(name):
@@ -148,13 +148,12 @@ def make_state_function(
 def _make_memory(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec
 ) -> core_lib.RecurrentNetwork | None:
-  """Makes a torso and the configured core, which never see a goal; None without a core."""
+  """Makes a torso and the configured core, which never see a desired goal; None without a core."""
   if config.core == 'none':
     return None
-  goals = (state_functions.ACHIEVED_GOAL, state_functions.DESIRED_GOAL)
   with tf.name_scope('memory'):
     return torso_core_heads.TorsoCoreHeads(
-      _make_torso(config, state_functions.without(spec.observation, goals)),
+      _make_torso(config, state_functions.without_goal(spec.observation)),
       _CORES[config.core](config),
       lambda x: x,
       action_spec=spec.action,

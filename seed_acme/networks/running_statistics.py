@@ -15,7 +15,7 @@ import tree
 from seed_acme import types
 from seed_acme.ops import shapes
 
-_MIN_STD, _MAX_STD = 1e-6, 1e6
+_MIN_STD, _MAX_STD = 1e-6, 1e30
 # What the network's output counts for in a value while the targets have had no spread. Targets are
 # partly such values, and must not get a spread from them alone, even if outputs are in thousands.
 _SCALE_BEFORE_SPREAD = 1e-12
@@ -44,8 +44,15 @@ class RunningStatistics(snt.Module):
     """Returns the mean, float32 of the shape; 0 before the first update."""
     return tf.cast(self._mean, tf.float32)
 
+  def deviation(self, x: tf.Tensor) -> tf.Tensor:
+    """Returns x - mean, float32 `[..., *shape]`. x may be float64, and is subtracted as such: in
+    float32, clock times and map coordinates would all be the same number."""
+    if x.dtype == tf.float64:
+      return tf.cast(x - self._mean, tf.float32)
+    return tf.cast(x, tf.float32) - self.mean()
+
   def std(self) -> tf.Tensor:
-    """Returns the standard deviation, float32 of the shape, within [1e-6, 1e6]; `std_at_first`
+    """Returns the standard deviation, float32 of the shape, within [1e-6, 1e30]; `std_at_first`
     before the first update."""
     std = tf.clip_by_value(tf.sqrt(self._variance), _MIN_STD, _MAX_STD)
     return tf.cast(
@@ -112,9 +119,7 @@ class ObservationNormalizer(snt.Module):
     leaves = [
       x
       if statistics is None
-      else tf.clip_by_value(
-        (tf.cast(x, tf.float32) - statistics.mean()) / statistics.std(), -self._clip, self._clip
-      )
+      else tf.clip_by_value(statistics.deviation(x) / statistics.std(), -self._clip, self._clip)
       for x, statistics in zip(tree.flatten(observation), self._statistics)
     ]
     return tree.unflatten_as(observation, leaves)

@@ -11,7 +11,6 @@ many actions are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ class StateFunction(snt.Module):
 
   def remember(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Runs the memory on one row `[N, ...]`; returns its output `[N, H]` and the new state."""
-    return ((), state) if self._memory is None else self._memory(_without_goals(inputs), state)
+    return ((), state) if self._memory is None else self._memory(_without_goal(inputs), state)
 
   def remember_unroll(
     self, inputs: types.AgentInput, state: types.Nest
@@ -62,7 +61,7 @@ class StateFunction(snt.Module):
     """Runs the memory on rows `[T, B, ...]`; returns its outputs `[T, B, H]` and the last state."""
     if self._memory is None:
       return (), state
-    inputs = _without_goals(inputs)
+    inputs = _without_goal(inputs)
     unroll = self._memory.unroll
     return data_parallel.over_batch(unroll, (1, 0), (1, 0), inputs, state, state_index=1)
 
@@ -111,7 +110,6 @@ class Branch(snt.Module):
 
   def __call__(self, observation: types.Nest, action: types.Nest | None) -> tf.Tensor:
     """Nests of `[N, ...]` -> `[N, F]`."""
-    observation = without(observation, (ACHIEVED_GOAL,))
     if self._specs is None:
       return self._torso(observation)
     encoded = tf.concat(
@@ -133,13 +131,13 @@ def encoded_size(action_spec: types.Nest) -> int:
   )
 
 
-def without(observation: types.Nest, keys: Collection[str]) -> types.Nest:
-  """Returns a goal environment's observation, or its specification, without these keys; any other
-  is returned as it is."""
-  if not isinstance(observation, dict) or DESIRED_GOAL not in observation:
+def without_goal(observation: types.Nest) -> types.Nest:
+  """Returns a goal environment's observation, or its specification, without the desired goal; any
+  other is returned as it is."""
+  if not isinstance(observation, dict):
     return observation
-  return {key: value for key, value in observation.items() if key not in keys}
+  return {key: value for key, value in observation.items() if key != DESIRED_GOAL}
 
 
-def _without_goals(inputs: types.AgentInput) -> types.AgentInput:
-  return inputs._replace(observation=without(inputs.observation, (ACHIEVED_GOAL, DESIRED_GOAL)))
+def _without_goal(inputs: types.AgentInput) -> types.AgentInput:
+  return inputs._replace(observation=without_goal(inputs.observation))

@@ -30,10 +30,12 @@ def _check_leaf(where: str, spec: Any) -> None:
     isinstance(spec, dm_specs.BoundedArray)
     and np.isfinite([np.min(spec.minimum), np.max(spec.maximum)]).all()
   )
-  if not is_bounded or not (is_float or is_integer(spec)):
+  is_number = is_float or (isinstance(spec, dm_specs.Array) and is_integer(spec))
+  if not is_bounded or not is_number:
+    what = 'bounds' if is_number else 'a dtype such as int32, and bounds,'
     raise types.UserError(
       f'{where} must be an integer or float array with bounds (dm_env.specs.BoundedArray or '
-      f'DiscreteArray), it is {spec!r}: give it bounds in a wrapper of the environment'
+      f'DiscreteArray), it is {spec!r}: give it {what} in a wrapper of the environment'
     )
   lows, highs = np.unique(spec.minimum).tolist(), np.unique(spec.maximum).tolist()
   if is_float and (lows, highs) != ([-1], [1]):
@@ -46,6 +48,32 @@ def _check_leaf(where: str, spec: Any) -> None:
       f'{where} has minimum {lows}, but discrete actions start at 0: shift them in a wrapper '
       'of the environment'
     )
+
+
+def check_entropy(where: str, target: float, action_spec: types.Nest) -> None:
+  """Raises `types.UserError` for an entropy, in nats, that no policy over these actions can have.
+
+  A weight that is learnt to reach it would grow without limit, or vanish. where: the setting.
+  Continuous actions are those of a density within [-1, 1], whose entropy is at most log 2 each.
+  """
+  action_specs = tree.flatten(action_spec)
+  sizes = [_num_choices(spec) for spec in action_specs if is_integer(spec)]
+  num_continuous = sum(math.prod(spec.shape) for spec in action_specs if not is_integer(spec))
+  greatest = sum(float(np.log(size).sum()) for size in sizes) + num_continuous * math.log(2)
+  if target >= greatest:
+    raise types.UserError(
+      f'{where} is an entropy of {target:g} nats, but that of a uniform policy over these actions '
+      f'is {greatest:.4g}: choose a smaller one'
+    )
+  if target < 0 and not num_continuous:
+    raise types.UserError(
+      f'{where} is an entropy of {target:g} nats, but that of discrete actions is never below 0: '
+      f'choose one between 0 and {greatest:.4g}, the entropy of a uniform policy'
+    )
+
+
+def _num_choices(spec: Any) -> np.ndarray:
+  return np.broadcast_to(spec.maximum, spec.shape).astype(np.float64) + 1
 
 
 def is_integer(spec: Any) -> bool:

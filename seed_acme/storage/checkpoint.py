@@ -219,8 +219,9 @@ def load_newest(
 
 def set_damaged_aside(folder: pathlib.Path) -> list[str]:
   """Renames the checkpoints that `load_newest` skips, so that none comes before those that the run
-  will save; returns a message about each. If all are damaged, which `load_newest` reports, it does
-  nothing."""
+  will save; returns a message about each. The newest whole one gets the replay memory of the newest
+  of them that has one, because the memory is saved anew each time, and older ones are deleted. If
+  all are damaged, which `load_newest` reports, it does nothing."""
   told: list[str] = []
   try:
     found = load_newest(folder, told.append)
@@ -228,11 +229,35 @@ def set_damaged_aside(folder: pathlib.Path) -> list[str]:
     return []
   if told and found is not None:
     saved = all_whole(folder)
-    for path in saved[saved.index(found.path) + 1 :]:
+    damaged = saved[saved.index(found.path) + 1 :]
+    told += _rescued_memory(found.path, damaged)
+    for path in damaged:
       aside = path.with_name(f'{path.name}{_DAMAGED}')
       shutil.rmtree(aside, ignore_errors=True)
       os.rename(path, aside)
   return told
+
+
+def _rescued_memory(to: pathlib.Path, damaged: list[pathlib.Path]) -> list[str]:
+  """Moves the newest replay memory of damaged checkpoints, oldest first, to a whole one; returns
+  messages. A kill in between repeats it at the next start, because the donor keeps its own until
+  the end."""
+  for donor in reversed(damaged):
+    try:
+      memory = replay_folder(donor)
+      if memory is None:
+        continue
+      shutil.rmtree(to / REPLAY, ignore_errors=True)
+      shutil.copytree(memory, to / REPLAY, copy_function=local.link_or_copy)
+      record = json.loads((to / META).read_text())
+      local.write_text(to / META, json.dumps({**record, 'replay_bytes': local.sizes(memory)}))
+      shutil.rmtree(memory, ignore_errors=True)
+      return [f'checkpoint {to.name} gets the replay memory of {donor.name}, which is whole']
+    except Damaged:
+      continue
+    except (OSError, shutil.Error) as error:  # a full disk, for instance
+      return [f'the replay memory of {donor.name} could not be moved to {to.name}: {error}']
+  return []
 
 
 def num_resumptions(folder: pathlib.Path) -> int:

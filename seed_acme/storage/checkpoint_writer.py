@@ -55,6 +55,9 @@ def save(
       _remove(replaced)
     os.rename(path, replaced)
   os.rename(partial, path)
+  # Before the old memory is deleted. A file system may otherwise delete it, but not yet have the
+  # contents of the new one, when the power fails.
+  local.sync(folder)
   if replaced.exists():
     _remove(replaced)
   _drop_old(folder, keep, keep_also)
@@ -82,6 +85,8 @@ def _write(
     os.rename(replay, partial / checkpoint.REPLAY)
   else:
     _keep_replay(path if path.exists() else _replaced(path), partial)
+  for written in (partial / checkpoint.REPLAY).rglob('*'):
+    local.sync(written)  # Reverb does not
   record = {
     'format': checkpoint.FORMAT,
     'updates': updates,
@@ -93,6 +98,9 @@ def _write(
   with open(partial / checkpoint.META, 'w') as file:
     json.dump(record, file)
     _sync(file)
+  for made in (partial / checkpoint.REPLAY, partial):
+    if made.is_dir():
+      local.sync(made)
 
 
 def _drop_old(folder: pathlib.Path, keep: int, keep_also: Collection[int]) -> None:

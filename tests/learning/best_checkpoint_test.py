@@ -16,7 +16,7 @@ class _Scored:
 
   def __init__(self):
     self.evaluation = episodes_lib.EpisodeStatistics(1)
-    self.best = best_checkpoint.BestCheckpoint(self.evaluation)
+    self.best = best_checkpoint.BestCheckpoint(self.evaluation, evaluates=True)
 
   def play(self, number, score):
     """Adds episodes with this score, with a row of the log after each."""
@@ -51,7 +51,7 @@ def test_the_best_is_the_last_one_before_a_decline():
 def test_where_evaluation_episodes_are_rare_a_checkpoint_is_scored_by_those_around_it():
   steps = 0
   evaluation = episodes_lib.EpisodeStatistics(1, lambda: steps)
-  best = best_checkpoint.BestCheckpoint(evaluation)
+  best = best_checkpoint.BestCheckpoint(evaluation, evaluates=True)
   for steps in range(1000, 61_000, 1000):  # an episode each, better and better
     evaluation.extend([(float(steps), 0.0, 1)])
     best.add_row(evaluation.summary())
@@ -113,11 +113,12 @@ def _step(run, clock):
   run.loop.train(1.0)
 
 
-def _run(path, clock, **changes):
+def _run(path, clock, evaluates=True, **changes):
   """Makes a run that saves after each update and keeps one checkpoint."""
   return loop_run.Run(
     path,
     clock,
+    num_evaluation_environments=int(evaluates),
     learner=loop_run.replace('learner', log_period_s=0.0),
     checkpoint=loop_run.replace('checkpoint', **{'period_s': 0.0, 'keep': 1, **changes}),
   )
@@ -174,7 +175,7 @@ def test_a_resumed_run_knows_its_best_and_deletes_it_for_a_better_one_only(tmp_p
 
 def test_a_run_that_no_longer_evaluates_keeps_its_best(tmp_path, clock):
   _peaked(tmp_path, clock).loop.finish('stopped')
-  run = _run(tmp_path, clock)
+  run = _run(tmp_path, clock, evaluates=False)
   run.loop.restore()
   _step(run, clock)
   run.loop.finish('finished')
@@ -206,14 +207,15 @@ def test_a_best_checkpoint_that_is_lost_is_told_and_another_takes_its_place(
   assert _best(run) == (6, 0.5, 100)
 
 
-@pytest.mark.parametrize('keep_best', [True, False])
-def test_without_evaluation_or_where_it_is_switched_off_nothing_is_kept(tmp_path, clock, keep_best):
-  run = _run(tmp_path, clock, keep_best=keep_best)
+@pytest.mark.parametrize('evaluates', [True, False])
+def test_without_evaluation_or_where_it_is_switched_off_nothing_is_kept(tmp_path, clock, evaluates):
+  run = _run(tmp_path, clock, evaluates, keep_best=not evaluates)
   run.loop.restore()
   for _ in range(3):
-    if not keep_best:
+    if evaluates:
       _play(run, 100, 1.0)
     _step(run, clock)
+    assert len(run.saved_updates()) == 1
   run.loop.finish('finished')
   assert run.saved_updates() == [3] and _best(run) is None
 

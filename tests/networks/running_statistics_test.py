@@ -78,7 +78,7 @@ def test_the_first_batch_is_not_mixed_with_the_zeros_before_it(decay):
 def test_the_standard_deviation_stays_within_its_bounds():
   statistics = _statistics()
   statistics.update(tf.constant([[4.0, -3e9, 1.0], [4.0, 3e9, 2.0]]), tf.fill([2], True))
-  np.testing.assert_allclose(statistics.std(), [1e-6, 1e6, 0.5], rtol=1e-6)
+  np.testing.assert_allclose(statistics.std(), [1e-6, 3e9, 0.5], rtol=1e-6)
 
 
 def test_the_mean_still_moves_after_1e8_rows():
@@ -177,3 +177,16 @@ def test_an_observation_of_integers_alone_has_no_statistics():
 def test_a_fresh_normaliser_only_clips():
   normalizer = running_statistics.ObservationNormalizer(specs.Array((2,), np.float32), None, 10.0)
   np.testing.assert_array_equal(normalizer(tf.constant([[0.5, -30.0]])), np.float32([[0.5, -10.0]]))
+
+
+@pytest.mark.parametrize(
+  'dtype, mean, std', [(np.float64, 1.7e9, 3.0), (np.float32, 1e9, 1e8), (np.float32, -2e12, 1e12)]
+)
+def test_large_offsets_and_spreads_are_normalised(dtype, mean, std):
+  """Seconds since 1970 in float64, for example, all round to one number in float32."""
+  x = np.random.default_rng(0).normal(mean, std, (2000, 2)).astype(dtype)
+  normalizer = running_statistics.ObservationNormalizer(specs.Array((2,), dtype), None, 10.0)
+  normalizer.update(tf.constant(x[np.newaxis]), tf.fill([1, 2000], True))
+  said = normalizer(tf.constant(x)).numpy()
+  np.testing.assert_allclose(said.mean(axis=0), 0, atol=1e-3)
+  np.testing.assert_allclose(said.std(axis=0), 1, rtol=1e-3)

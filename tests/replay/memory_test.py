@@ -126,6 +126,21 @@ def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
   assert {info.priority for info in infos} == set(priorities)
 
 
+@pytest.mark.parametrize('priority', [np.inf, -0.5])
+def test_a_priority_that_is_no_weight_is_refused_before_it_spoils_the_table(
+  start, coded_unrolls, priority
+):
+  server = start(_config())
+  _write(server, coded_unrolls(0, _SIZE))
+  keys, _, _ = _draw(server, 300)
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
+  with pytest.raises(FloatingPointError, match=f'the priority {priority}, which must be a finite'):
+    memory.update_priorities(keys[:2], np.array([1.0, priority]))
+  memory.flush()
+  assert memory.greatest_priority == 1.0
+  assert {info.priority for info in _draw(server, 300)[2]} == {1.0}
+
+
 def test_uniform_replay_keeps_no_priorities(start, coded_unrolls):
   server = start(_config(3, replay='uniform'))
   _write(server, coded_unrolls(0, 3))

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 
 import pytest
 
@@ -138,3 +139,87 @@ def test_a_memory_that_is_not_whole_is_refused_by_name(tmp_path, spoil):
     checkpoint.replay_folder(path)
   assert str(path) in str(error.value)
   assert len(str(error.value).splitlines()) <= 4
+
+
+def _spoil(path):
+  (path / 'arrays.npz').write_bytes(b'')
+
+
+def test_the_memory_of_a_damaged_checkpoint_goes_to_the_one_that_is_resumed_from(tmp_path):
+  older = _save_with_replay(tmp_path, 1, b'first')
+  donor = _save_with_replay(tmp_path, 2, b'second')
+  last = saved.save(tmp_path, 3)
+  _spoil(donor)
+  _spoil(last)
+  told = checkpoint.set_damaged_aside(tmp_path)
+  assert (
+    told[-1] == f'checkpoint {older.name} gets the replay memory of {donor.name}, which is whole'
+  )
+  assert _content(older) == b'second'
+  assert checkpoint.load_newest(tmp_path).path == older
+  assert not list(tmp_path.glob('*.damaged/replay'))  # no second copy of gigabytes stays
+
+
+def test_a_damaged_memory_goes_nowhere_and_the_one_that_is_there_stays(tmp_path):
+  older = _save_with_replay(tmp_path, 1, b'first')
+  donor = saved.save(tmp_path, 2)
+  _replay(donor / 'replay', b'as if killed before it was complete')
+  _spoil(donor)
+  assert len(checkpoint.set_damaged_aside(tmp_path)) == 1
+  assert _content(older) == b'first'
+
+
+@pytest.mark.parametrize('wanted', range(1, 6))
+def test_a_kill_while_the_memory_moves_loses_it_at_no_moment(tmp_path, monkeypatch, wanted):
+  older = _save_with_replay(tmp_path, 1, b'first')
+  _spoil(_save_with_replay(tmp_path, 2, b'second'))
+  calls = []
+  with monkeypatch.context() as patch:
+    for module, name in (
+      (shutil, 'rmtree'),
+      (shutil, 'copytree'),
+      (checkpoint.local, 'write_text'),
+      (os, 'rename'),
+    ):
+      patch.setattr(module, name, saved.killing(module, name, wanted, calls))
+    try:
+      checkpoint.set_damaged_aside(tmp_path)
+    except saved.Killed:
+      pass
+  checkpoint.set_damaged_aside(tmp_path)
+  assert _content(older) == b'second'
+
+
+def test_a_full_disk_does_not_keep_a_run_from_resuming_without_its_memory(tmp_path, monkeypatch):
+  older = saved.save(tmp_path, 1)
+  _spoil(_save_with_replay(tmp_path, 2, b'second'))
+
+  def full(*_, **__):
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(checkpoint.local, 'write_text', full)
+  told = checkpoint.set_damaged_aside(tmp_path)
+  assert 'could not be moved' in told[-1] and 'No space left' in told[-1]
+  assert checkpoint.load_newest(tmp_path).path == older
+
+
+def test_a_new_memory_is_on_the_disk_before_the_old_one_is_deleted(tmp_path, monkeypatch):
+  """A file system may delete at once, and write contents half a minute later."""
+  older = _save_with_replay(tmp_path, 1, b'first')
+  synced, at_deletion = [], []
+  real_sync, real_rmtree = os.fsync, shutil.rmtree
+
+  def sync(handle):
+    synced.append(os.path.basename(os.readlink(f'/proc/self/fd/{handle}')))
+    real_sync(handle)
+
+  def rmtree(path, **options):
+    if pathlib.Path(path) == older / 'replay':
+      at_deletion.append(set(synced))
+    real_rmtree(path, **options)
+
+  monkeypatch.setattr(os, 'fsync', sync)
+  monkeypatch.setattr(shutil, 'rmtree', rmtree)
+  newer = _save_with_replay(tmp_path, 2, b'second')
+  [known] = at_deletion
+  assert known >= {'chunks.tfrecord', 'DONE', 'replay', f'{newer.name}.partial', tmp_path.name}

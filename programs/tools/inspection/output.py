@@ -29,16 +29,17 @@ _IN_LEARNER = ", in the learner's process; the mirror has some of them"
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
   """Returns one table as a block of text."""
-  limiter, of_each = table.limiter, ''
+  limiter, rule = table.limiter, limiter_words(table.limiter)
   if table.shards:
-    limiter, of_each = table.shards[0].limiter, '; so each shard'
+    limiter = table.shards[0].limiter
+    rule = f'{limiter_words(limiter, tells_state=False)}; so each shard'
   lines = [
     f'{table.name}: {_size_words(table.limiter)}',
     _line(
       'selectors',
       f'sampler {table.sampler}, remover {table.remover}; ' + _use_words(limiter.max_times_sampled),
     ),
-    _line('limiter', limiter_words(limiter) + of_each),
+    _line('limiter', rule),
     _line('blocked', blocked_words(table, rates)),
     *_count_lines(table, rates),
   ]
@@ -64,6 +65,8 @@ def _count_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
   for i, shard in enumerate(table.shards):
     until_insert, until_sample = _distances(shard.limiter)
     words = f'{_size_words(shard.limiter)}; inserts: {until_insert}; samples: {until_sample}'
+    if shard.limiter.bounds_inserts and not shard.limiter.is_queue_like:
+      words += f'; the difference is {shard.limiter.difference:g}'
     lines.append(_line(f'shard {i}', words))
   if inserts:
     lines.append(
@@ -113,8 +116,8 @@ def _line(label: str, text: str) -> str:
   return f'  {label}'.ljust(len(INDENT)) + text
 
 
-def limiter_words(limiter: rate_limit.Limiter) -> str:
-  """Describes the rate limiter's rule and its current state."""
+def limiter_words(limiter: rate_limit.Limiter, *, tells_state: bool = True) -> str:
+  """Describes the rate limiter's rule, and its current state unless that is not asked for."""
   least = limiter.min_size_to_sample
   if limiter.is_queue_like:
     return (
@@ -126,10 +129,10 @@ def limiter_words(limiter: rate_limit.Limiter) -> str:
     return f'minimum size: {rules[0]}, inserts never'
   low = f'{limiter.min_diff:g}' if limiter.bounds_samples else '-inf'
   high = f'{limiter.max_diff:g}' if limiter.bounds_inserts else 'inf'
+  now = f', now {limiter.difference:g},' if tells_state else ''
   return (
     f'ratio: {limiter.samples_per_insert:g} samples per insert; {rules[0]}, and '
-    f'{limiter.samples_per_insert:g} x inserts - samples, now {limiter.difference:g}, '
-    f'is held from {low} to {high}'
+    f'{limiter.samples_per_insert:g} x inserts - samples{now} is held from {low} to {high}'
   )
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from dm_env import specs
+import numpy as np
 import pytest
 
 from seed_acme import config_validation
@@ -190,3 +192,28 @@ def test_minibatches_divide_another_batch_size_too(size, batch_size, wanted):
   other = agent.with_batch_size(batch_size)
   assert other.batch_size == batch_size
   assert on_policy_config.minibatch_size(other) == wanted
+
+
+@pytest.mark.parametrize(
+  'action, threshold, distribution, said',
+  [
+    (specs.DiscreteArray(3), -1.1, 'tanh_normal', r'entropy of 1.1 nats.*is 1.099'),
+    (specs.DiscreteArray(3), 0.5, 'tanh_normal', 'never below 0'),
+    (specs.DiscreteArray(3), -1.0, 'tanh_normal', ''),
+    (specs.DiscreteArray(3), -1.1, 'clipped_normal', 'is 1.099'),
+    (specs.BoundedArray((2,), np.float32, -1, 1), -1.5, 'tanh_normal', 'is 1.386'),
+    (specs.BoundedArray((2,), np.float32, -1, 1), 3.0, 'tanh_normal', ''),
+    (specs.BoundedArray((2,), np.float32, -1, 1), -1.5, 'clipped_normal', ''),
+  ],
+)
+def test_a_threshold_that_no_policy_can_hold_is_refused(action, threshold, distribution, said):
+  """Its learnt weight would grow until it drowned the rewards."""
+  agent = presets.vtrace(
+    entropy=_Penalty(weight=0.01, threshold=threshold), action_distribution=distribution
+  )
+  spec = types.EnvironmentSpec(observation=specs.Array((3,), np.float32), action=action)
+  if not said:
+    agent.check_environment(spec)
+    return
+  with pytest.raises(types.UserError, match=rf'threshold \({threshold}\).*{said}'):
+    agent.check_environment(spec)

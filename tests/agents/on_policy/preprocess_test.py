@@ -34,6 +34,14 @@ def _run(config, advantages=_ADVANTAGES, mask=_MASK):
   return played.advantages.numpy(), played.mask.numpy()
 
 
+@pytest.mark.parametrize('value, number', [(0.1, 60), (-1.3, 100), (7.7, 7), (3e4, 21)])
+def test_equal_advantages_become_0(make_config, value, number):
+  """The rounding of their mean is divided by next to nothing."""
+  equal = np.full(number, value, np.float32)
+  advantages, _ = _run(make_config(normalize_advantages=True), equal, np.ones(number, bool))
+  np.testing.assert_allclose(advantages, 0, atol=1e-3)
+
+
 def test_off_by_default(make_config):
   advantages, mask = _run(make_config())
   np.testing.assert_array_equal(advantages, _ADVANTAGES)

@@ -11,6 +11,7 @@ from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.agents.sac import config as sac_config
 from seed_acme.configs import registry
+from seed_acme.envs import choices
 
 _NAN, _INF = float('nan'), float('inf')
 _RECURRENT = {'core': 'lstm', 'head_sizes': (32,)}
@@ -189,7 +190,7 @@ def _hindsight(**changes):
 
 def test_hindsight_with_a_core_is_refused():
   _refused(
-    r"hindsight.probability \(0.8\) changes goals.*network.core \('lstm'\)",
+    r"hindsight.probability \(0.8\) learns from pairs.*network.core \('lstm'\)",
     name='bitflip_sac_her',
     network=_RECURRENT,
     overlap=2,
@@ -255,6 +256,40 @@ def test_hindsight_needs_goals_of_one_form(achieved, said):
   with pytest.raises(types.UserError, match=said):
     agent.check_environment(spec)
   dataclasses.replace(agent, hindsight=_hindsight(probability=0.0)).check_environment(spec)
+
+
+def test_hindsight_needs_more_than_one_step_to_look_for_goals_in():
+  with pytest.raises(types.UserError, match=r'agent.unroll_length \(1\) has no later step'):
+    config_validation.validate(_with('bitflip_sac_her', unroll_length=1, hindsight=_hindsight()))
+  config_validation.validate(_with('bitflip_sac_her', unroll_length=2, hindsight=_hindsight()))
+
+
+@pytest.mark.parametrize(
+  'action, target, said',
+  [
+    (specs.DiscreteArray(3), 1.1, r'uniform policy over these actions is 1.099'),
+    (specs.DiscreteArray(3), -1.0, r'discrete actions is never below 0: .*0 and 1.099'),
+    (specs.DiscreteArray(3), 1.0, ''),
+    (specs.BoundedArray((2,), np.float32, -1, 1), 1.4, r'these actions is 1.386'),
+    (specs.BoundedArray((2,), np.float32, -1, 1), -20.0, ''),
+    (choices.ChoicesArray([2, 5]), 2.31, r'these actions is 2.303'),
+    ({'a': specs.DiscreteArray(3), 'b': specs.BoundedArray((), np.float32, -1, 1)}, -1.0, ''),
+    ({'a': specs.DiscreteArray(3), 'b': specs.BoundedArray((), np.float32, -1, 1)}, 1.8, '1.792'),
+  ],
+)
+def test_an_entropy_that_no_policy_can_have_is_refused(action, target, said):
+  agent = dataclasses.replace(registry.load('pendulum_sac').agent, target_entropy=target)
+  if not said:
+    agent.check_environment(_spec(_GOAL, action))
+    return
+  with pytest.raises(types.UserError, match=rf'target_entropy \({target}\).*{said}'):
+    agent.check_environment(_spec(_GOAL, action))
+
+
+def test_the_bounds_of_booleans_are_not_blamed():
+  agent = registry.load('pendulum_sac').agent
+  with pytest.raises(types.UserError, match='give it a dtype such as int32'):
+    agent.check_environment(_spec(_GOAL, specs.BoundedArray((2,), bool, False, True)))
 
 
 def test_actions_without_bounds_are_refused():

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import reverb
 
 from seed_acme import types
 from seed_acme.files import local
@@ -36,6 +37,24 @@ def test_they_are_shown_as_one_table_with_a_line_for_each(inspect, shards):
   )
   assert re.search(r'shard 1 +1 of 4 items \(25%\); inserts: 3 more until inserts block', text)
   assert not re.search('^ *age ', text, re.MULTILINE)
+
+
+def test_each_shard_tells_its_own_place_between_the_limits(inspect):
+  def table():
+    limiter = reverb.rate_limiters.SampleToInsertRatio(2.0, 1, 100.0)
+    return reverb.Table(
+      'unrolls', queues.UNIFORM(), queues.FIFO(), 8, limiter, signature=queues.SIGNATURE
+    )
+
+  served = [queues.serve(table()) for _ in range(2)]
+  for one, number in zip(served, (4, 1)):
+    queues.insert(one.address, 'unrolls', number)
+  text = inspect(server=','.join(one.address for one in served))
+  assert re.search(r'limiter +ratio: .* x inserts - samples is held from .*; so each shard', text)
+  assert re.search(r'shard 0 .*; the difference is 8\n', text)
+  assert re.search(r'shard 1 .*; the difference is 2\n', text)
+  for one in served:
+    one.server.stop()
 
 
 def test_json_has_a_record_of_each(inspect, shards):

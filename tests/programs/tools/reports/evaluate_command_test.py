@@ -58,6 +58,15 @@ def test_a_run_that_cannot_be_played_is_refused_before_any_is(
   assert words in said.err and not said.out
 
 
+def test_names_in_anothers_run_cannot_control_the_terminal(make_run, monkeypatch, capsys):
+  def evaluate(*_, **__):
+    raise types.UserError("network.torso ('\x1b[31mmlp\u202e', größe)\tis not known")
+
+  monkeypatch.setattr(evaluation, 'evaluate', evaluate)
+  assert cli.main(['evaluate', make_run('run')]) == 2
+  assert "network.torso ('\\x1b[31mmlp\\u202e', größe)\t" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('more, num_lines', [((), 1), (('--json',), 0)])
 def test_a_failure_of_a_later_run_costs_no_result(make_run, monkeypatch, capsys, more, num_lines):
   first, second = make_run('first'), make_run('second')
