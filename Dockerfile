@@ -16,7 +16,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 # What to install beside the core: extras of setup.py.
-ARG EXTRAS=gym,gymnasium,atari,mujoco,dm-control,video
+ARG EXTRAS=gym,gymnasium,box2d,atari,mujoco,dm-control,video
 WORKDIR /opt/seed_acme
 # First what the installation is decided by, so that a change of code does not repeat it: without
 # code the package is empty, and brings what it needs.

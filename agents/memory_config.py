@@ -58,7 +58,8 @@ class MemoryAgentConfig(config_lib.AgentConfig):
 class ReplayAgentConfig(MemoryAgentConfig):
   """Settings of an agent whose sampling rate is given in unrolls.
 
-  replay_ratio: unrolls sampled for every unroll inserted.
+  replay_ratio: unrolls sampled for every unroll inserted. What others call so, gradient steps per
+    agent step, is `replay_ratio / (batch_size * unroll_length)`.
   """
 
   replay_ratio: Annotated[float, bounds.above(0)]

@@ -84,8 +84,14 @@ def _experiment(path: pathlib.Path, has_name: bool) -> config_lib.ExperimentConf
 
   try:
     module = edited_modules.current(execute)
+    if not hasattr(module, 'experiment'):
+      raise types.UserError(
+        'it has no function experiment(), which must return a seed_acme.config.ExperimentConfig'
+      )
     with edited_modules.remembering():
       experiment = module.experiment()
+  except types.UserError:
+    raise
   except Exception as error:  # from the user's own code, reported in one line
     reason = ' '.join(str(error).split())
     raise types.UserError(f'{type(error).__name__}: {reason}') from error

@@ -31,7 +31,7 @@ wheel=$("$venv/bin/python" scripts/launchpad_wheel.py "$venv/wheels")
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
   --force-reinstall "$wheel"
 
-extras=dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,search,vertex,docs
+extras=dev,gym,gymnasium,box2d,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,search,vertex,docs
 [[ -n ${CUDA:-} ]] && extras+=,cuda
 echo "Installing ($([[ -n ${CUDA:-} ]] && echo 9 || echo 4) GB on disk; a few minutes)"
 # Build environments take their versions from the same file.

@@ -57,9 +57,10 @@ class NetworkConfig:
     with any activation but tanh, else 1.
   policy_head_gain, value_head_gain: factor of the initial weights of the last layer.
   separate_value_network: give an actor-critic's value its own torso and core.
-  previous_action_input: feed the previous action, one-hot, to the core.
-  previous_reward_input: feed the previous reward to the core.
-  previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = no clipping.
+  previous_action_input: feed the previous action, one-hot, to the core; without a core to the
+    heads, beside the torso's features.
+  previous_reward_input: feed the previous reward to the same.
+  previous_reward_bound: this reward is clipped to [-bound, bound]; 0 = no clipping.
   frame_stack: images that the torso sees as channels, the newest and those before it in the
     episode; needs one image of one channel as the observation.
   precision: number format of convolutional torsos; weights, features and all else are float32.

@@ -64,7 +64,7 @@ def test_the_image_for_gpus_differs_by_the_extra_that_brings_cuda():
     'CUDA_CACHE_MAXSIZE=4294967296 \\',
     'LANG=C.UTF-8 \\',
     f'LD_LIBRARY_PATH={cloud_image.with_gpus(1)["LD_LIBRARY_PATH"]} \\',
-    'ARG EXTRAS=cuda,gym,gymnasium,atari,mujoco,dm-control,video',
+    'ARG EXTRAS=cuda,gym,gymnasium,box2d,atari,mujoco,dm-control,video',
   ]
 
 

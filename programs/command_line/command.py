@@ -67,9 +67,16 @@ def every() -> dict[str, Command]:
   return {record.name: record for record in found}
 
 
+# What other programs call a command.
+_HINTS = {
+  'resume': ': a run is resumed by seed-acme train --run_dir=RUN',
+  'test': ': a run is played by seed-acme evaluate RUN',
+}
+
+
 def find(name: str) -> Command:
   """Returns the command of this name; raises `types.UserError` if there is none."""
   if name not in every():
-    hint = near_names.hint(name, every()) or f'; known: {", ".join(every())}'
+    hint = _HINTS.get(name) or near_names.hint(name, every()) or f'; known: {", ".join(every())}'
     raise types.UserError(f'unknown command {name!r}{hint}\nsee: seed-acme --help')
   return every()[name]

@@ -14,6 +14,7 @@ import re
 import shlex
 from typing import Any
 
+from seed_acme.agents import registry as agents_lib
 from seed_acme.checks import near_names
 from seed_acme.configs import registry
 from seed_acme.programs.command_line import new_settings
@@ -35,6 +36,8 @@ _OTHER_WORDS = {
   'total_timesteps': 'total_steps',
   'workers': 'num_actors',
 }
+# What other programs call to resume a run.
+_RESUMES = ('load', 'restore', 'resume', 'resume_from', 'resume_from_checkpoint')
 # Choices of earlier versions.
 GONE = {
   'local_mt': (
@@ -79,11 +82,16 @@ def _unrecognized(
   for option in options:
     if option.is_positional and option.name.rstrip('s') == wanted.rstrip('s'):
       return [*lines, f'write {value or "it"} without {name}{equals}']
+  if wanted == _AGENT.rstrip('.') and value in agents_lib.AGENTS:
+    return [*lines, agents_lib.how_to_choose(value)]
   agents = _agents_with(wanted.removeprefix(_AGENT)) if wanted.startswith(_AGENT) else []
   if agents and not any(option.group == wanted for option in options):
     return [*lines, f'that is a field of {" and ".join(agents)}']
   if wanted.removeprefix('config.') in new_settings.DICTIONARIES:
     return [f'{name} takes one setting each: write {_each(name, _values(name, words))}']
+  names = {option.name for option in options}
+  if wanted in _RESUMES and 'run_dir' in names:
+    return [*lines, f'a run is resumed by --run_dir={value or "RUN"}, without --config']
   found = near(wanted, [option.name for option in options])
   return [*lines, 'did you mean ' + ', '.join(f'--{path}' for path in found)] if found else lines
 

@@ -15,6 +15,7 @@ from seed_acme.programs.front_end import cpu_record
 from seed_acme.programs.pictures import drawing
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import streams
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
@@ -220,8 +221,8 @@ def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory
     logs = as_known(str(run.logs), run)
     return f'error: the run ended without a reason; look into {logs}'
   if failure['is_user_error']:
-    return '\n'.join(f'error: {failure["message"]}'.splitlines()[:4])
-  message = failure['message'].strip().splitlines() or ['']
+    return '\n'.join(f'error: {streams.printable(failure["message"])}'.splitlines()[:4])
+  message = streams.printable(failure['message']).strip().splitlines() or ['']
   return f'error in {failure["node"]}: {message[0][:_MAX_MESSAGE]}\nlog: {failure["log"]}'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from seed_acme import layout as layout_lib
@@ -14,6 +15,10 @@ from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.vertex import cloud
 from seed_acme.storage import saved_config
+
+if TYPE_CHECKING:
+  from seed_acme import config as config_lib
+  from seed_acme.storage import run_directory
 
 _LAUNCHES = ('', *launches.choices())
 if TYPE_CHECKING:
@@ -66,6 +71,8 @@ def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_li
     if run is not None and run.holds_run() and not given.name:
       base = saved_config.load(run.config, given.trust(arguments.trust_run_dir))
     config = given.config(base)
+    if run is not None and run.holds_run() and given.name:
+      _tell_of_changes(run, config, given)
     if arguments.show_layout:
       return train_command.show_layout(config, launch)
     if not is_here:
@@ -82,3 +89,19 @@ def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_li
       name, bool(arguments.launch), arguments.max_restarts, arguments.json
     )
     return train_command.train(config, run, options)
+
+
+def _tell_of_changes(
+  run: run_directory.RunDirectory, config: config_lib.ExperimentConfig, given: given_lib.Given
+) -> None:
+  """Names fields of a saved run that change because `--config` names another configuration, and not
+  by an option of their own."""
+  saved = saved_config.load(run.config, saved_config.trust_in(config), only_types=True)
+  if saved_config.differences(saved, config):
+    return  # it is refused
+  for change in saved_config.permitted_differences(saved, config, given.fields):
+    print(
+      f'Notice: {change}, by --config={given.name}; leave --config out to keep what was saved',
+      file=sys.stderr,
+      flush=True,
+    )

@@ -58,7 +58,7 @@ def check(
   # One process per environment, so that none can disturb another one's trial.
   groups: dict[str, list[config_lib.ExperimentConfig]] = {}
   for config in configs:
-    agents.check(config.agent.agent)
+    agents.check_config(config.agent)
     groups.setdefault(_key(config), []).append(config)
   specs = {key: _ask_about(group, show, only_spec=False) for key, group in groups.items()}
   return [specs[_key(config)] for config in configs]

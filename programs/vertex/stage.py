@@ -127,9 +127,11 @@ def _extras(config: config_lib.ExperimentConfig) -> list[str]:
   if not interpreter.is_this_one(config.actor.python):
     return []  # the other interpreter has the environments' packages
   extra = environments.find(config.environment.id).extra
-  if extra in ('gym', 'gymnasium') and suite.is_installed('mujoco'):
-    return [extra, 'mujoco']
-  return [extra] if extra else []
+  found = [extra] if extra else []
+  if extra in ('gym', 'gymnasium'):
+    of_levels = {'mujoco': 'mujoco', 'Box2D': 'box2d'}
+    found += [other for module, other in of_levels.items() if suite.is_installed(module)]
+  return found
 
 
 def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:

@@ -12,6 +12,7 @@ _OF_DM_CONTROL += ['scipy', 'setuptools', 'tqdm']
 # dm_control, up to 1.0.50 at least, reads fields of a model that MuJoCo 4.0 no longer has.
 EXTRAS = {
   'atari': ['ale-py>=0.12,<0.13', 'opencv-python-headless>=4.8'],
+  'box2d': ['box2d==2.3.10', 'gymnasium>=1.0'],
   'dm-control': [
     "dm_control>=1.0.11; python_version < '3.13'",
     'mujoco>=2.3.3,<4',
@@ -35,6 +36,7 @@ CONSTRAINTS = [
   'absl-py==2.5.1',
   'ale-py==0.12.1',
   'attrs==26.1.0',
+  'box2d==2.3.10',
   'certifi==2026.10.18',
   'charset-normalizer==3.5.2',
   'cloudpickle==3.1.2',

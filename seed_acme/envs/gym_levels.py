@@ -12,6 +12,7 @@ import warnings
 from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.checks import edited_modules
+from seed_acme.checks import extras
 from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
@@ -171,6 +172,10 @@ def _accepted_settings(gym: Any, spec: Any, entry_point: Any, mode: Any) -> list
 
 
 def _missing_package(package: str, level: str, error: Exception) -> types.UserError:
+  if 'box2d' in str(error).lower():  # what gym advises cannot be installed beside the others
+    return types.UserError(
+      f'{package} environment {level!r} needs Box2D: {extras.install_command("box2d")}'
+    )
   return types.UserError(
     f'{package} environment {level!r} needs a package that is not installed: {error}'
   )

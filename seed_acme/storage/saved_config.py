@@ -6,7 +6,7 @@ so that reading needs no registry and a user's own configuration class works as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import dataclasses
 import math
 import os
@@ -160,18 +160,36 @@ def compare_for_resume(
     raise types.UserError(
       'this run was started with other values (saved -> now):\n  '
       + ('\n  ' if len(differing) <= 2 else '; ').join(differing)
-      + '\nset them back to continue this run, or choose a new --run_dir'
+      + '\nset them back to continue this run, or start a new one from its weights: '
+      '--config.initial_checkpoint=RUN'
     )
 
 
 def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> list[str]:
   """Returns `name: saved -> new` of each field that differs and is not in MAY_CHANGE_ON_RESUME."""
+  return [text for name, text in _all_differences(saved, new) if name not in MAY_CHANGE_ON_RESUME]
+
+
+def permitted_differences(
+  saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig, known: Collection[str]
+) -> list[str]:
+  """Returns the same of the fields in MAY_CHANGE_ON_RESUME that are not among the `known`."""
+  return [
+    text
+    for name, text in _all_differences(saved, new)
+    if name in MAY_CHANGE_ON_RESUME and name not in known
+  ]
+
+
+def _all_differences(
+  saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig
+) -> list[tuple[str, str]]:
+  """Returns the dotted names of fields that differ, with `name: saved -> new`."""
   before, after = flatten(saved), flatten(new)
   return [
-    f'{name}: {_value_of(before, name)} -> {_value_of(after, name)}'
+    (name, f'{name}: {_value_of(before, name)} -> {_value_of(after, name)}')
     for name in sorted(before.keys() | after.keys())
-    if name not in MAY_CHANGE_ON_RESUME
-    and not _below_changed_type(name, before, after)
+    if not _below_changed_type(name, before, after)
     and _differ(before.get(name, _ABSENT), after.get(name, _ABSENT))
   ]
 

@@ -209,7 +209,7 @@ def test_a_file_may_be_called_like_a_module_that_others_need(tmp_path):
   'text, wanted',
   [
     ('def experiment(:\n', 'SyntaxError'),
-    ('x = 1\n', "no attribute 'experiment'"),
+    ('x = 1\n', 'it has no function experiment(), which must return'),
     ('def experiment():\n  return 3\n', 'returned int'),
     ('def experiment():\n  return 1 / 0\n', 'ZeroDivisionError'),
     (_OF_LISTS, "environment.settings['shape'] ([5, 7]) is of type list"),

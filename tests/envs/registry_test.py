@@ -199,6 +199,25 @@ def test_missing_package_names_its_extra(package, monkeypatch):
   assert available['catch']
 
 
+@pytest.mark.parametrize('level', ['LunarLander-v2', 'gymnasium:LunarLander-v3'])
+def test_a_missing_box2d_names_its_extra(level, monkeypatch):
+  """What gym and gymnasium advise cannot be installed."""
+  pytest.importorskip('gym')
+  for name in [name for name in sys.modules if '.envs.box2d' in name]:
+    monkeypatch.delitem(sys.modules, name)
+  monkeypatch.setitem(sys.modules, 'Box2D', None)
+  with pytest.raises(types.UserError, match=r'needs Box2D: .*pip install -e .\.\[box2d\]'):
+    registry.make(configs.of(level), 1, seed=1)
+
+
+@pytest.mark.parametrize('level', ['LunarLander-v2', 'gymnasium:BipedalWalker-v3'])
+def test_box2d_plays(level):
+  pytest.importorskip('Box2D')
+  environments = registry.make(configs.of(level), 2, seed=1)
+  assert np.isfinite(environments.reset().observation).all()
+  environments.close()
+
+
 def test_environment_whose_own_package_is_missing(monkeypatch):
   gymnasium = pytest.importorskip('gymnasium')
 

@@ -50,6 +50,7 @@ _OPTIONAL = {
   'ale_py': ('ale-py', 'atari'),
   'cv2': ('opencv-python', 'atari'),
   'mujoco': ('mujoco', 'mujoco'),
+  'Box2D': ('box2d', 'box2d'),
   'dm_control': ('dm_control', 'dm-control'),
   'imageio': ('imageio', 'video'),
   'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),

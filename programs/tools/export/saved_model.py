@@ -55,6 +55,7 @@ def _write(policy: exported_policy.ExportedPolicy, readme: str, folder: pathlib.
     with local.explained(folder, 'write'):
       folder.parent.mkdir(parents=True, exist_ok=True)
       with local.replacing(folder) as temporary:
+        temporary.mkdir()  # TensorFlow's error would not say what is wrong
         tf.saved_model.save(policy.module(), str(temporary), signatures=policy.signatures())
         (temporary / 'README.md').write_text(readme, encoding='utf-8')
   except tf.errors.ResourceExhaustedError as error:  # TensorFlow's own file system met ENOSPC

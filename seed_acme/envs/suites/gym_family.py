@@ -15,7 +15,9 @@ from seed_acme.envs import suite
 _BARE_ID = re.compile(r'^([\w.-]+[:/])*[\w.-]+-v\d+$')
 
 
-def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Suite:
+def _suite(
+  package: str, mujoco_level: str, box2d_level: str, *, takes_bare_ids: bool
+) -> suite.Suite:
   start = f'{package}:'
 
   def matches(environment_id: str) -> bool:
@@ -61,11 +63,12 @@ def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Su
     examples=(
       suite.Example(start + 'CartPole-v1', package),
       suite.Example(start + mujoco_level, 'mujoco', ('mujoco',)),
+      suite.Example(start + box2d_level, 'box2d', ('Box2D',)),
     ),
     # gym imports the module of `module:Name-v0`.
     named_module=lambda environment_id: level(environment_id).rpartition(':')[0],
   )
 
 
-GYM = _suite('gym', 'HalfCheetah-v4', takes_bare_ids=True)
-GYMNASIUM = _suite('gymnasium', 'HalfCheetah-v5', takes_bare_ids=False)
+GYM = _suite('gym', 'HalfCheetah-v4', 'LunarLander-v2', takes_bare_ids=True)
+GYMNASIUM = _suite('gymnasium', 'HalfCheetah-v5', 'LunarLander-v3', takes_bare_ids=False)

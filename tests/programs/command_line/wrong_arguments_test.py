@@ -37,6 +37,11 @@ _WRONG = [
     'train --config.agent.optimizer=adam',
     ['--config.agent.optimizer.name, '],
   ),
+  (
+    'an agent as a field',
+    'train --config.agent=sac',
+    ['unknown option', 'such as --config=pendulum_sac, or set agent=SACConfig(...)'],
+  ),
   ('a method as a field', 'train --config.agent.check=1', ['agent.check=1\nsee: seed-acme train']),
   ('no whole number', 'train --config.total_steps=1e6', ['total_steps (1e6)', 'such as 1000000']),
   ('no number', 'train --config.max_wall_s=long', ['max_wall_s (long) must be a number']),
@@ -80,6 +85,8 @@ _WRONG = [
   ('given twice', 'train --config=a --config=b', ['--config is given twice (a, b)']),
   ('no name', 'train --config', ['--config needs a name', 'seed-acme list']),
   ('something missing', 'node', ['role', 'learner, replay, actor', 'node learner']),
+  ("another program's word", 'train --resume=old', ['resumed by --run_dir=old, without --config']),
+  ("another program's command", 'resume old', ['seed-acme train --run_dir=RUN']),
   ('no such command', 'trane --json', ["'trane'", 'did you mean train?']),
 ]
 

@@ -173,6 +173,13 @@ def test_a_failure_of_a_local_run_names_its_folder(tmp_path):
   assert summary_lib.known_failure(run)['log'] == str(run.logs / 'learner' / '0')
 
 
+def test_a_failure_cannot_control_the_terminal(tmp_path):
+  run = run_directory.create(tmp_path)
+  processes.report_failure(run, 'actor/0', 'lost \x1b[31mRED\x1b]0;title\x07', 'actor/0')
+  text = summary_lib.failure_text(summary_lib.known_failure(run), run)
+  assert r'lost \x1b[31mRED\x1b]0;title\x07' in text and '\x1b' not in text
+
+
 def test_a_corrupt_checkpoint_in_a_bucket_is_named_by_its_url(tmp_path, config):
   run = _make(tmp_path / 'bucket', config)
   (checkpoint.newest(run.checkpoints) / 'arrays.npz').write_bytes(b'nonsense')

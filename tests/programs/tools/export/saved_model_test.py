@@ -217,6 +217,7 @@ def test_the_command_says_what_it_has_written_and_its_sampled_actions_are_drawn_
     (['{run}', '--out=gs://bucket/policy'], 'is in a bucket: give a local folder'),
     (['{tmp}', '--out={tmp}/new'], 'is not the folder of a run'),
     (['{run}', '--out={tmp}/a_file/policy'], 'check the path and its permissions'),
+    (['{run}', '--out=/proc/policy'], 'check the path and its permissions'),
     (['{run}', '--out={tmp}/x', '--episodes=3'], '--episodes'),
   ],
 )
@@ -232,7 +233,7 @@ def test_wrong_arguments_are_answered_in_words(arguments, said, runs, tmp_path, 
 def test_a_full_disk_is_named_and_nothing_is_left(runs, tmp_path, monkeypatch, capsys):
   def full(module, path, signatures):
     folder = pathlib.Path(path)
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / 'saved_model.pb').write_bytes(b'half')
     raise tf.errors.ResourceExhaustedError(None, None, 'part-00000; No space left on device')
 
