@@ -45,7 +45,7 @@ def check_config(config: config_lib.AgentConfig) -> None:
   kind = getattr(importlib.import_module(module), name)
   if not isinstance(config, kind):
     raise types.UserError(
-      f"agent.agent ('{config.agent}') needs a {kind.__name__}, and this configuration has "
+      f"agent.agent ('{config.agent}') needs {kind.__name__}, and this configuration has "
       f'{type(config).__name__}: {how_to_choose(config.agent)}'
     )
 

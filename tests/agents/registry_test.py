@@ -33,7 +33,7 @@ def test_an_agent_takes_only_its_own_configuration(agent):
       registry.check_config(_config(name, agent))
       continue
     with pytest.raises(
-      types.UserError, match=rf"agent.agent \('{agent}'\) needs a \w+Config.*has"
+      types.UserError, match=rf"agent.agent \('{agent}'\) needs \w+Config.*has"
     ) as e:
       registry.check_config(_config(name, agent))
     example = str(e.value).partition('--config=')[2].partition(',')[0]
