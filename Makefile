@@ -12,7 +12,8 @@
 # make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
 # make football       Google Research Football from source, for actors, in .venv-football
 # make peers          other libraries, to be measured beside ours, in .venv-peers (PYTHON=python3.11)
-# make setup          make .venv (PYTHON=/path/to/python3.11 chooses the interpreter, 3.11 or 3.10)
+# make setup          make .venv (PYTHON=/path/to/python3.11 chooses the interpreter, 3.11 or 3.10; CUDA=1 adds
+#                     CUDA for an NVIDIA GPU, also to a .venv that is there)
 # make clean          remove caches and build products; .venv and runs stay
 
 VENV   ?= .venv
@@ -27,6 +28,10 @@ ARGS   ?=
 # stand for what was installed once.
 WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
                 || echo wrong)
+# Not empty where CUDA is asked for and not there. A run on the CPU that came first has left a stamp.
+LACKS_CUDA = $(if $(CUDA),$(shell $(VENV)/bin/python -c \
+  "from importlib import metadata; metadata.version('nvidia-cudnn-cu12')" > /dev/null 2>&1 \
+  || echo lacks))
 
 # What Launchpad's wheel is made from.
 LAUNCHPAD := scripts/launchpad_wheel.py $(shell find launchpad_wheel -name '*.py')
@@ -107,7 +112,7 @@ peers:
 # The stamp is newer than what decides the installation, and what is installed is that, so a
 # second run installs nothing.
 .SECONDEXPANSION:
-$(STAMP): setup.py pyproject.toml constraints.txt $(LAUNCHPAD) $$(if $$(WRONG),installed-anew)
+$(STAMP): setup.py pyproject.toml constraints.txt $(LAUNCHPAD) $$(if $$(WRONG)$$(LACKS_CUDA),installed-anew)
 	@$(if $(filter actor-python,$(MAKECMDGOALS)),env -u PYTHON) bash scripts/setup.sh $(VENV)
 	@touch $@
 

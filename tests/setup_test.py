@@ -145,6 +145,14 @@ def test_cuda_is_installed_where_it_is_asked_for(checkout, monkeypatch):
   assert ',cuda' in checkout.make()[1]
 
 
+def test_cuda_is_added_to_an_environment_without_it(checkout, monkeypatch):
+  monkeypatch.setenv('CUDA', '1')
+  assert ',cuda' in checkout.make()[1]
+  checkout.install('nvidia_cudnn_cu12', '8.9.4.25')
+  said, asked = checkout.make()
+  assert 'Nothing to be done' in said and not asked
+
+
 def test_uv_installs_as_pip_would(checkout, monkeypatch):
   monkeypatch.delenv('SSL_CERT_FILE', raising=False)
   checkout.install('numpy', '')
