@@ -50,6 +50,7 @@ class Supervisor:
     self._node = node
     self._sections = node.life.filming(node.sections)
     self._watch = stall_watch.Watch(self._sections, node.tell, ends_workers=True)
+    self._num_failures = 0  # since the start, in a row or not
     parent_process.adopt_orphans()  # so that programs of a worker that died can be found
 
   def run(self) -> bool:
@@ -77,15 +78,20 @@ class Supervisor:
 
   def _count_failure(self, end: actor_worker.End, message: str, number: int) -> None:
     """Reports a failure; raises `WorkerFailed` or `types.NotFinite` after too many in a row."""
+    self._num_failures += 1
     limit = self._sections.actor.max_failures
-    count = f'failure {number} of {limit} in a row'
+    count = f'failure {number} of {limit} in a row, {self._num_failures:,} in all'
     name = self._node.name
     if end is actor_worker.End.HUNG:
       self._node.tell(
         f'{name}: {message}: its worker was ended, {count}; the log says where it stood'
       )
     else:
-      print(f'{name}: worker failed ({message}), {count}', flush=True)
+      # A worker that fails every few minutes never ends the run, but loses episodes for days. Not
+      # every time, because the notices would drown all others. The last failure becomes an error.
+      is_told = number < limit and _is_power_of_ten(self._num_failures)
+      say = self._node.tell if is_told else _log
+      say(f'{name}: worker failed ({message}), {count}')
     if number < limit:
       return
     text = (
@@ -182,6 +188,14 @@ class Supervisor:
     except BrokenPipeError:  # it has died already; its exit code says how
       pass
     return worker
+
+
+def _log(text: str) -> None:
+  print(text, flush=True)
+
+
+def _is_power_of_ten(number: int) -> bool:
+  return str(number).rstrip('0') == '1'
 
 
 def _descendants() -> set[psutil.Process]:

@@ -96,6 +96,11 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   log = run.log('actor/0')
   assert 'worker failed (killed by SIGKILL), failure 1 of 3 in a row' in log
   assert 'worker failed (exit code 143), failure 2 of 3 in a row' in log
+  # The second one is in the log alone.
+  failures = [line for line in run.stderr.splitlines() if 'worker failed' in line]
+  assert failures == [
+    'Notice: actor/0: worker failed (killed by SIGKILL), failure 1 of 3 in a row, 1 in all'
+  ]
   report.with_suffix('.nan').touch()  # the third time it is a reward that is NaN
   assert run.wait() == 2
   assert run.nodes() == []
@@ -201,7 +206,7 @@ def test_an_environment_that_hangs_costs_its_worker(fail, folder, capfd):
   assert hung == (
     'actor/0: environment drill_environments:Hanging hangs: step() of environments '
     '0 ... 7 has not returned for 4 s (actor.step_timeout_s): its worker was ended, failure 1 '
-    'of 1 in a row; the log says where it stood'
+    'of 1 in a row, 1 in all; the log says where it stood'
   )
   assert not processes.is_alive(int((folder / 'mark').read_text()))
   stack = capfd.readouterr().err.partition('most recent call first')[2]

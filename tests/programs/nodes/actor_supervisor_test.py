@@ -1,4 +1,4 @@
-"""An actor's node, on a host of its own, that outlives its learner."""
+"""An actor's node: outlives its learner on a host of its own, and reports its worker's failures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
+from seed_acme.envs.interpreters import interpreter
 from seed_acme.inference import batching
 from seed_acme.programs.building import sections
+from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import lives
 from seed_acme.programs.nodes import node as node_lib
@@ -108,3 +110,27 @@ def test_the_learner_of_another_run_refuses_it_and_learns_nothing_from_it(tmp_pa
 def test_its_learner_s_successor_gets_new_episodes_from_it(tmp_path):
   [first, second], failure = _outlive(tmp_path / 'run', _NARROW)
   assert failure is None and first and second and first.isdisjoint(second)
+
+
+def test_failures_that_never_come_in_a_row_are_told_ever_more_rarely(tmp_path, monkeypatch, capfd):
+  stop, num_workers = threading.Event(), 0
+
+  def failing(*_: object) -> list[str]:
+    nonlocal num_workers
+    num_workers += 1
+    if num_workers > 102:
+      stop.set()
+    return ['sh', '-c', 'exit 3']
+
+  monkeypatch.setattr(interpreter, 'command', failing)
+  monkeypatch.setattr(actor_supervisor, '_HEALTHY_S', -1.0)  # each has acted for long enough
+  monkeypatch.setattr(actor_supervisor, '_POLL_S', 0.01)
+  run = run_directory.create(tmp_path / 'run')
+  [sections_of_actor] = sections.split(_config({})).actors
+  links = node_lib.Links('token', f'127.0.0.1:{ports.unused()}')
+  node = node_lib.Node(sections_of_actor, links, run, lives.OnThisMachine(stop))
+  actor_supervisor.Supervisor(node).run()
+  words = 'actor/0: worker failed (exit code 3), failure 1 of 3 in a row,'
+  assert run.notices.read_text().splitlines() == [f'{words} {n} in all' for n in (1, 10, 100)]
+  logged = capfd.readouterr().out.splitlines()
+  assert logged == [f'{words} {n} in all' for n in range(1, 103)]
