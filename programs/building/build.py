@@ -27,6 +27,7 @@ from seed_acme.loggers import own
 from seed_acme.loggers import tensorboard
 from seed_acme.parallel import devices as devices_lib
 from seed_acme.programs.building import sections as sections_lib
+from seed_acme.programs.system import leftovers
 from seed_acme.progress import counting
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -178,4 +179,10 @@ def _logger(
   """Builds a logger that writes to the file, to TensorBoard, and to the configured loggers."""
   events = tensorboard.TensorBoardLogger(run.tensorboard)
   events.write_text('config', json.dumps(record, indent=2))
-  return composite.CompositeLogger([csv, events, *own.make(saved_config.from_json(record), run)])
+  config = saved_config.from_json(record)
+  if not config.learner.logger:
+    return composite.CompositeLogger([csv, events])
+  # Programs that it starts are no leftovers of environments: wandb's sends what the last rows were.
+  with leftovers.of_others():
+    configured = own.make(config, run)
+  return composite.CompositeLogger([csv, events, *configured], during=leftovers.of_others)

@@ -5,6 +5,7 @@ Imports only what actors have, so no psutil.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 import contextlib
 import os
 import pathlib
@@ -12,6 +13,22 @@ import signal
 import sys
 import threading
 from typing import NoReturn
+
+_of_others: set[int] = set()  # process ids of programs that are no leftovers
+
+
+@contextlib.contextmanager
+def of_others() -> Iterator[None]:
+  """Programs that are started within, and theirs, belong to something else than an environment.
+
+  `describe` passes over them, and `end` leaves them to their owner. Call it while no environment
+  is stepped.
+  """
+  before = set(_programs())
+  try:
+    yield
+  finally:
+    _of_others.update(set(_programs()) - before)
 
 
 def describe() -> str:
@@ -21,7 +38,8 @@ def describe() -> str:
     for thread in threading.enumerate()
     if not thread.daemon and thread is not threading.main_thread()
   ]
-  programs = [_command(pid) for pid in _programs() if not _is_of_multiprocessing(pid)]
+  pids = _programs(passed_over=_of_others)
+  programs = [_command(pid) for pid in pids if not _is_of_multiprocessing(pid)]
   named = [
     f'{len(names)} {kind}{"s" if len(names) > 1 else ""} ({", ".join(sorted(set(names))[:3])})'
     for kind, names in (('thread', threads), ('program', programs))
@@ -56,13 +74,17 @@ def kill_programs() -> None:
       os.kill(pid, signal.SIGKILL)
 
 
-def _programs(of: int | None = None) -> list[int]:
-  """Returns the process ids of all descendants of a process (None = this one)."""
+def _programs(of: int | None = None, passed_over: Collection[int] = ()) -> list[int]:
+  """Returns the process ids of all descendants of a process (None = this one).
+
+  passed_over: processes that are left out, with all their descendants.
+  """
   found: list[int] = []
   for task in pathlib.Path(f'/proc/{of or "self"}/task').glob('*/children'):
     with contextlib.suppress(OSError):  # the task has just ended
       for pid in map(int, task.read_text().split()):
-        found += [pid, *_programs(pid)]
+        if pid not in passed_over:
+          found += [pid, *_programs(pid, passed_over)]
   return found
 
 

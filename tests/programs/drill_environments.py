@@ -113,6 +113,14 @@ class Raising(_Wrapped):
     return timestep
 
 
+class Leaving(_Wrapped):
+  """Catch that leaves a program running."""
+
+  def __init__(self, seed, num_environments):
+    super().__init__(seed, num_environments)
+    subprocess.Popen(['sleep', '600'])
+
+
 class Unclosable(_Wrapped):
   """Catch that raises when it is closed."""
 
