@@ -55,12 +55,15 @@ def prepare(
 ) -> tuple[config_lib.ExperimentConfig, run_directory.RunDirectory]:
   """Makes the run folder, or checks that `path` can be resumed with this configuration.
 
-  bucket: where the run is if `path` is a copy. Before anything is written, raises `types.UserError`
-    and `door.CannotStart`, and `RunFinished` if nothing is left to do.
+  bucket: where the run is if `path` is a copy. Before anything is written, raises
+    `types.UserError`, also for a run that is under way, `door.CannotStart`, and `RunFinished` if
+    nothing is left to do.
 
   Returns the folder, and the configuration with a fixed run to start from (`warm_start`).
   """
   config_validation.validate(config)
+  if path is not None:
+    run_locks.refuse_if_held(run_directory.RunDirectory(run_directory.located(path)))
   environments.check(config)
   own.check(config)
   if config.record_every:

@@ -125,11 +125,12 @@ def _print_summary(
   if folder.videos.exists():
     print(f'Videos: {path.rstrip("/")}/{folder.videos.name}')
   if checkpoint.newest(folder.checkpoints) is None:
-    return  # nothing to evaluate or to resume
+    return  # nothing to resume
   # Its paths are the user's own code, so the printed commands may trust it.
   trust = ['--trust_run_dir'] if saved_config.trust_in(config).paths else []
   train = shlex.join([program, 'train', f'--run_dir={path}', *trust, *launch])
-  print(f'Evaluate: {shlex.join([program, "evaluate", path, *trust])}')
+  if summary['saved_updates']:  # before the first one, there is only a random policy
+    print(f'Evaluate: {shlex.join([program, "evaluate", path, *trust])}')
   best = summary.get('best_checkpoint')
   if best is not None and best['updates'] != summary['saved_updates']:
     print(

@@ -9,6 +9,7 @@ import contextlib
 from typing import Iterator
 
 from seed_acme.files import local
+from seed_acme.files import symbolic_links
 from seed_acme.storage import run_directory
 
 # Longest time until the learner of a program that was killed has ended. The kernel frees its memory
@@ -34,6 +35,18 @@ def trains(run: run_directory.RunDirectory) -> Iterator[None]:
     with _is_chief(run, _CHIEF_ENDS_S):
       pass
     yield
+
+
+def refuse_if_held(run: run_directory.RunDirectory) -> None:
+  """Raises what `trains` does, before a program prepares to train in the folder.
+
+  A folder in which none has trained is left as it is; it may be no run's, or not exist.
+  """
+  files = (run_directory.LOCK_FILE, run_directory.CHIEF_FILE)
+  symbolic_links.refuse(run.path, files)  # because locking a file empties it
+  if any((run.path / name).exists() for name in files):
+    with trains(run):
+      pass
 
 
 @contextlib.contextmanager

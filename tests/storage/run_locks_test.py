@@ -61,6 +61,27 @@ def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
     pass
 
 
+def test_who_prepares_a_run_is_refused_as_who_trains_it(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  before = sorted(tmp_path.rglob('*'))
+  run_locks.refuse_if_held(run)
+  run_locks.refuse_if_held(run_directory.RunDirectory(tmp_path / 'new'))
+  assert sorted(tmp_path.rglob('*')) == before
+  with _until_killed(_HOLD, run) as holder:
+    with pytest.raises(types.UserError, match=f'process {holder.pid}'):
+      run_locks.refuse_if_held(run)
+  run_locks.refuse_if_held(run)
+
+
+def test_a_lock_of_somebody_else_s_folder_empties_no_file_of_ours(tmp_path):
+  run, ours = run_directory.create(tmp_path / 'run'), tmp_path / 'thesis.txt'
+  ours.write_text('all my work')
+  (run.path / run_directory.LOCK_FILE).symlink_to(ours)
+  with pytest.raises(types.UserError, match='out of the run folder'):
+    run_locks.refuse_if_held(run)
+  assert ours.read_text() == 'all my work'
+
+
 _LEARN = _HOLD.replace(
   'trains(run_directory.create(sys.argv[1]))', 'learns(run_directory.create(sys.argv[1]), True)'
 )
@@ -90,11 +111,17 @@ def test_a_run_has_one_learner_that_writes_it(tmp_path, monkeypatch):
     with pytest.raises(types.UserError, match='has a learner already'):
       with run_locks.trains(run):
         pass
-  monkeypatch.setattr(run_locks, '_CHIEF_IS_FREED_S', 60.0)
+    with pytest.raises(types.UserError, match='has a learner already'):
+      run_locks.refuse_if_held(run)
+  for name in ('_CHIEF_ENDS_S', '_CHIEF_IS_FREED_S'):
+    monkeypatch.setattr(run_locks, name, 60.0)
   with _until_killed(_LEARN, run) as holder:  # as after a kill of the program above it
     threading.Timer(0.3, holder.kill).start()
     with run_locks.learns(run, is_chief=True):
       pass
+  with _until_killed(_LEARN, run) as holder:
+    threading.Timer(0.3, holder.kill).start()
+    run_locks.refuse_if_held(run)
   assert not run_locks.has_learner(run)
 
 

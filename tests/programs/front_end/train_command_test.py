@@ -57,11 +57,18 @@ def test_it_offers_to_go_on_only_where_there_is_a_checkpoint(tmp_path, capsys, s
   assert f'train --run_dir={run.path} --launch=auto' in _printed(capsys, run, 'auto', status=status)
 
 
+def test_a_run_without_an_update_is_resumed_but_not_evaluated(tmp_path, capsys):
+  run = run_directory.create(tmp_path)
+  checkpoint_writer.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  out = _printed(capsys, run, status='failed', updates=0, saved_updates=0)
+  assert 'Resume: ' in out and 'Evaluate: ' not in out
+
+
 def test_what_is_lost_stands_before_the_way_to_go_on(tmp_path, capsys):
   run = run_directory.create(tmp_path)
   checkpoint_writer.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
   lines = _printed(
-    capsys, run, status='stopped', saved_updates=0, lost_updates=1_234, lost_agent_steps=9
+    capsys, run, status='stopped', saved_updates=1, lost_updates=1_234, lost_agent_steps=9
   ).splitlines()
   assert lines[-3].startswith('Lost: 1,234 updates and 9 steps are lost since checkpoint 000000')
   assert lines[-1].startswith('Resume: ')
