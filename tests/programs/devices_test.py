@@ -32,3 +32,13 @@ def test_a_run_goes_on_with_other_devices_and_each_serves_its_own_actors(runs):
   assert min(seconds[f'inference/{device}']['inference'] for device in (0, 1)) > 0
   lags = run.metrics()['learner/policy_lag']
   assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has no lag
+
+
+def test_a_device_that_is_not_there_is_found_by_the_learner_and_leaves_no_configuration(runs):
+  """docs/operations.md says what is left."""
+  run = runs.train('--config.learner.training_devices=gpu:99', '--launch=single_process')
+  assert run.wait() == 2
+  assert 'learner.training_devices: gpu:99 is not there' in run.stderr
+  assert run.failure()['is_user_error'] and (run.run_dir.logs / 'launcher').exists()
+  assert not run.run_dir.config.exists() and not run.run_dir.specification.exists()
+  assert not list(run.run_dir.checkpoints.iterdir())
