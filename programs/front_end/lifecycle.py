@@ -77,6 +77,7 @@ def prepare(
     # The network was built for the specification in the run folder, which may treat choices as mere
     # bounds.
     spec = specification.check_resume(run, spec)
+    run_locks.refuse_if_held(run)  # another program may have begun during the trial
     run = dataclasses.replace(run_directory.create(path), bucket=bucket)
   else:
     config = warm_start.fixed(config)

@@ -1,5 +1,6 @@
 """How a run has ended, according to its processes and its checkpoints."""
 
+import contextlib
 import dataclasses
 import pathlib
 
@@ -8,6 +9,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.envs import catch
 from seed_acme.files import local
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
@@ -16,6 +18,7 @@ from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint_writer
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
+from seed_acme.storage import run_locks
 from seed_acme.storage import saved_config
 
 
@@ -239,6 +242,21 @@ def test_any_other_start_is_kept_as_it_is_named(tmp_path, monkeypatch, name):
   run_directory.point_latest(_made('first'))
   config = dataclasses.replace(registry.load('catch_vtrace'), initial_checkpoint=name)
   assert warm_start.fixed(config) == config
+
+
+def test_a_run_that_another_program_begins_during_the_trial_is_not_written(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  run = _made('first')
+  with contextlib.ExitStack() as others:
+
+    def check(configs):
+      others.enter_context(run_locks.trains(run))
+      return [catch.Catch(1, seed=0).spec for _ in configs]
+
+    monkeypatch.setattr(lifecycle.door, 'check', check)
+    with pytest.raises(types.UserError, match='is being trained by another program'):
+      lifecycle.prepare(registry.load('catch_vtrace'), 'runs/first')
+  assert not run.specification.exists()
 
 
 def test_a_start_that_began_nothing_leaves_the_latest_run(tmp_path, monkeypatch):
