@@ -141,8 +141,8 @@ MUTATIONS = (
   record.Mutation(
     name='observations_not_clipped_from_below',
     file='seed_acme/networks/running_statistics.py',
-    old='(tf.cast(x, tf.float32) - statistics.mean()) / statistics.std(), -self._clip, self._clip',
-    new='(tf.cast(x, tf.float32) - statistics.mean()) / statistics.std(), -1e30, self._clip',
+    old='statistics.deviation(x) / statistics.std(), -self._clip, self._clip',
+    new='statistics.deviation(x) / statistics.std(), -1e30, self._clip',
     tests='tests/networks/running_statistics_test.py',
     fault='a sensor that fails downwards dominates the network',
   ),

@@ -151,8 +151,8 @@ MUTATIONS = (
   record.Mutation(
     name='advantages_normalised_over_masked_rows',
     file='agents/on_policy/advantages.py',
-    old='mean = transitions_lib.masked_mean(advantages, mask)',
-    new='mean = tf.reduce_mean(advantages)',
+    old='deviations -= transitions_lib.masked_mean(deviations, mask)',
+    new='deviations -= tf.reduce_mean(deviations)',
     tests='tests/agents/on_policy/preprocess_test.py',
     fault='padding shifts the advantages',
   ),

@@ -208,4 +208,21 @@ MUTATIONS = (
     'and_no_others',
     fault='a full shard stops the actors of the shard that the learner waits for',
   ),
+  record.Mutation(
+    name='memory_deleted_before_its_successor_is_on_the_disk',
+    file='seed_acme/storage/checkpoint_writer.py',
+    old='    local.sync(written)  # Reverb does not\n',
+    new='    pass\n',
+    tests='tests/storage/checkpoint_replay_test.py::test_a_new_memory_is_on_the_disk_before_the_'
+    'old_one_is_deleted',
+    fault='a power cut costs both replay memories',
+  ),
+  record.Mutation(
+    name='memory_of_a_damaged_checkpoint_stays_there',
+    file='seed_acme/storage/checkpoint.py',
+    old='told += _rescued_memory(found.path, damaged)',
+    new='told += _rescued_memory(found.path, [])',
+    tests='tests/storage/checkpoint_replay_test.py',
+    fault='a run whose newest weights are damaged resumes with an empty memory',
+  ),
 )
