@@ -115,7 +115,7 @@ def test_wrong_arguments(refuse, folder, digest, arguments, words):
 @pytest.mark.parametrize(
   'arguments, words',
   [
-    (['--config=memory_chain_vtrace'], ['memory_chain', '--run_dir']),
+    (['--config=memory_chain_vtrace'], ['memory_chain', '--config.initial_checkpoint=RUN']),
     (['--config.seed=2'], ['seed: 1 -> 2']),
     (['--config.total_steps=-5'], ['total_steps', '-5']),
     (['--config.unknown=1'], ['unknown']),
