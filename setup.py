@@ -46,8 +46,8 @@ EXTRAS_REQUIRE = {
   'gym': ['gym>=0.21,<0.27'],
   'gymnasium': ['gymnasium>=0.29'],
   # LunarLander, BipedalWalker, CarRacing. What the packages' own extras of this name bring has no
-  # wheels, or is a second pygame.
-  'box2d': ['box2d==2.3.10', 'gym>=0.26,<0.27', 'gymnasium>=1.0'],
+  # wheels, or is a second pygame. CarRacing imports pygame, and all of them import CarRacing.
+  'box2d': ['box2d==2.3.10', 'gym>=0.26,<0.27', 'gymnasium>=1.0', 'pygame==2.6.1'],
   # ale-py brings the games' ROMs; opencv-python from 4.12 on needs numpy 2.
   'atari': ['ale-py>=0.12,<0.13', 'opencv-python>=4.8,<4.12'],
   # Later versions of MuJoCo break gym's Hopper, Walker2d and Swimmer; an unpinned dm_control

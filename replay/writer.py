@@ -127,6 +127,8 @@ class ReplayWriter:
         f'the initial priority of an unroll is {priority}: the network that acts gave '
         'values that are not finite'
       )
+    if priority < 0:
+      raise FloatingPointError(f'the initial priority of an unroll is {priority}: it must be >= 0')
     return priority
 
   def _take_parts(self) -> list[types.Unroll]:

@@ -231,8 +231,8 @@ def _check_transitions(config: SACConfig, network: config_lib.NetworkConfig) -> 
   if config.unroll_length == 1:
     raise types.UserError(
       f'agent.hindsight.probability ({config.hindsight.probability}) takes goals from later in the '
-      'unroll, and agent.unroll_length (1) has no later step: set it to 10 or more, and '
-      'agent.transitions_per_unroll to 1 to learn from as many transitions as before'
+      'unroll, and with agent.unroll_length (1) that is only the one just reached: set it to 10 or '
+      'more, and agent.transitions_per_unroll to 1 to learn from as many transitions as before'
     )
   if network.core != 'none':
     raise types.UserError(

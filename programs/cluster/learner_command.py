@@ -160,9 +160,11 @@ def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
   text = f'{summary_lib.totals_text(summary)}\n'
   if lost := summary_lib.lost_text(summary):
     text += f'Lost: {lost}\n'
-  if checkpoint.newest(folder.checkpoints) is None:
+  is_finished = summary['status'] == lifecycle.FINISHED
+  is_random = not summary['saved_updates']
+  if checkpoint.newest(folder.checkpoints) is None or is_finished and is_random:
     return text.rstrip()  # nothing to evaluate or to resume
-  if summary['status'] == lifecycle.FINISHED:
+  if is_finished:
     return f'{text}Evaluate: seed-acme evaluate {shlex.quote(train_command.shown(folder))}'
   return f'{text}Resume: the same command again; the actors wait for it'
 

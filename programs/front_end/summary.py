@@ -221,9 +221,11 @@ def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory
     logs = as_known(str(run.logs), run)
     return f'error: the run ended without a reason; look into {logs}'
   if failure['is_user_error']:
-    return '\n'.join(f'error: {streams.printable(failure["message"])}'.splitlines()[:4])
-  message = streams.printable(failure['message']).strip().splitlines() or ['']
-  return f'error in {failure["node"]}: {message[0][:_MAX_MESSAGE]}\nlog: {failure["log"]}'
+    lines = f'error: {failure["message"]}'.splitlines()[:4]
+    return '\n'.join(map(streams.printable, lines))
+  message = failure['message'].strip().splitlines() or ['']
+  said = streams.printable(message[0][:_MAX_MESSAGE])
+  return f'error in {failure["node"]}: {said}\nlog: {failure["log"]}'
 
 
 def cause(run: run_directory.RunDirectory, code: int) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from typing import TextIO
+import unicodedata
 
 from seed_acme.envs import process_state
 from seed_acme.files import disk
@@ -30,15 +31,20 @@ def accept_any_text() -> None:
       reconfigure(errors='backslashreplace')
 
 
-def printable(text: str) -> str:
-  """Returns the text with control characters other than tabs and line ends as `\\x1b`.
+def printable(line: str) -> str:
+  """Returns a line with each control or formatting character but tabs as its code, as `\\x1b`.
 
-  Names in run folders of others could otherwise recolour a terminal, or set its title.
+  Names in run folders of others could otherwise recolour a terminal, set its title, or reverse the
+  direction of writing.
   """
   return ''.join(
-    char if char.isprintable() or char in '\t\n' else char.encode('unicode_escape').decode()
-    for char in text
+    char.encode('unicode_escape').decode() if _controls(char) else char for char in line
   )
+
+
+def _controls(char: str) -> bool:
+  # The joiner is a part of some written words and of pictures.
+  return unicodedata.category(char) in ('Cc', 'Cf', 'Cs') and char not in '\t\u200d'
 
 
 def leave_lost_terminals() -> None:

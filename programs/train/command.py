@@ -14,6 +14,7 @@ from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.vertex import cloud
+from seed_acme.storage import run_locks
 from seed_acme.storage import saved_config
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def _tell_of_changes(
 ) -> None:
   """Names fields of a saved run that change because `--config` names another configuration, and not
   by an option of their own."""
+  run_locks.refuse_if_held(run)
   saved = saved_config.load(run.config, saved_config.trust_in(config), only_types=True)
   if saved_config.differences(saved, config):
     return  # it is refused

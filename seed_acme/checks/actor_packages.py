@@ -12,7 +12,7 @@ _OF_DM_CONTROL += ['scipy', 'setuptools', 'tqdm']
 # dm_control, up to 1.0.50 at least, reads fields of a model that MuJoCo 4.0 no longer has.
 EXTRAS = {
   'atari': ['ale-py>=0.12,<0.13', 'opencv-python-headless>=4.8'],
-  'box2d': ['box2d==2.3.10', 'gymnasium>=1.0'],
+  'box2d': ['box2d==2.3.10', 'gymnasium>=1.0', 'pygame>=2.5'],
   'dm-control': [
     "dm_control>=1.0.11; python_version < '3.13'",
     'mujoco>=2.3.3,<4',

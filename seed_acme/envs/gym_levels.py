@@ -174,7 +174,7 @@ def _accepted_settings(gym: Any, spec: Any, entry_point: Any, mode: Any) -> list
 def _missing_package(package: str, level: str, error: Exception) -> types.UserError:
   if 'box2d' in str(error).lower():  # what gym advises cannot be installed beside the others
     return types.UserError(
-      f'{package} environment {level!r} needs Box2D: {extras.install_command("box2d")}'
+      f'{package} environment {level!r} needs Box2D and pygame: {extras.install_command("box2d")}'
     )
   return types.UserError(
     f'{package} environment {level!r} needs a package that is not installed: {error}'

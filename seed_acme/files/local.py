@@ -146,10 +146,14 @@ def link_or_copy(source: str, target: str) -> None:
 
 
 def sync(path: pathlib.Path) -> None:
-  """Returns when a file's contents, or a folder's entries, are on the disk."""
+  """Returns when a file's contents, or a folder's entries, are on the disk. Some file systems, such
+  as those of shared folders, cannot do so for folders, and write them when they like."""
   handle = os.open(path, os.O_RDONLY)
   try:
     os.fsync(handle)
+  except OSError as error:
+    if not path.is_dir() or error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+      raise
   finally:
     os.close(handle)
 

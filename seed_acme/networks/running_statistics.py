@@ -45,8 +45,9 @@ class RunningStatistics(snt.Module):
     return tf.cast(self._mean, tf.float32)
 
   def deviation(self, x: tf.Tensor) -> tf.Tensor:
-    """Returns x - mean, float32 `[..., *shape]`. x may be float64, and is subtracted as such: in
-    float32, clock times and map coordinates would all be the same number."""
+    """Returns x - mean, float32 `[..., *shape]`. x may be float64, which a vector of one's own can
+    give, and is subtracted as such: in float32, clock times and map coordinates would all be the
+    same number."""
     if x.dtype == tf.float64:
       return tf.cast(x - self._mean, tf.float32)
     return tf.cast(x, tf.float32) - self.mean()

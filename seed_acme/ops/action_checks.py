@@ -60,6 +60,10 @@ def check_entropy(where: str, target: float, action_spec: types.Nest) -> None:
   sizes = [_num_choices(spec) for spec in action_specs if is_integer(spec)]
   num_continuous = sum(math.prod(spec.shape) for spec in action_specs if not is_integer(spec))
   greatest = sum(float(np.log(size).sum()) for size in sizes) + num_continuous * math.log(2)
+  if not greatest:
+    raise types.UserError(
+      f'{where} is an entropy, but these actions leave no choice: set it to None'
+    )
   if target >= greatest:
     raise types.UserError(
       f'{where} is an entropy of {target:g} nats, but that of a uniform policy over these actions '

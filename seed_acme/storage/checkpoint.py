@@ -247,17 +247,31 @@ def _rescued_memory(to: pathlib.Path, damaged: list[pathlib.Path]) -> list[str]:
       memory = replay_folder(donor)
       if memory is None:
         continue
-      shutil.rmtree(to / REPLAY, ignore_errors=True)
-      shutil.copytree(memory, to / REPLAY, copy_function=local.link_or_copy)
-      record = json.loads((to / META).read_text())
-      local.write_text(to / META, json.dumps({**record, 'replay_bytes': local.sizes(memory)}))
+      _copy_memory(memory, to)
       shutil.rmtree(memory, ignore_errors=True)
       return [f'checkpoint {to.name} gets the replay memory of {donor.name}, which is whole']
     except Damaged:
       continue
-    except (OSError, shutil.Error) as error:  # a full disk, for instance
-      return [f'the replay memory of {donor.name} could not be moved to {to.name}: {error}']
+    except OSError as error:  # a full disk, for instance
+      kept = f'{donor.name}{_DAMAGED}'
+      return [f'the replay memory of {donor.name} cannot be copied ({error}): it stays in {kept}']
   return []
+
+
+def _copy_memory(memory: pathlib.Path, to: pathlib.Path) -> None:
+  """Gives a checkpoint a replay memory in place of its own, which stays if there is an error."""
+  with local.replacing(to / REPLAY, _replace_folder) as new, local.replacing(to / META) as meta:
+    shutil.copytree(memory, new, copy_function=local.link_or_copy)
+    record = json.loads((to / META).read_text())
+    meta.write_text(json.dumps({**record, 'replay_bytes': local.sizes(memory)}))
+    for path in (*new.rglob('*'), new, meta):
+      local.sync(path)
+  local.sync(to)
+
+
+def _replace_folder(source: pathlib.Path, target: pathlib.Path) -> None:
+  shutil.rmtree(target, ignore_errors=True)
+  os.rename(source, target)
 
 
 def num_resumptions(folder: pathlib.Path) -> int:

@@ -55,9 +55,12 @@ def save(
       _remove(replaced)
     os.rename(path, replaced)
   os.rename(partial, path)
-  # Before the old memory is deleted. A file system may otherwise delete it, but not yet have the
-  # contents of the new one, when the power fails.
-  local.sync(folder)
+  try:
+    # Before the old memory is deleted. A file system may otherwise delete it, but not yet have the
+    # contents of the new one, when the power fails.
+    local.sync(folder)
+  except OSError:
+    return path  # saved; the next one deletes what is old
   if replaced.exists():
     _remove(replaced)
   _drop_old(folder, keep, keep_also)

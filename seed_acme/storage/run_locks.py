@@ -6,6 +6,7 @@ The kernel releases a lock when its process ends, however it ends, so none becom
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Iterator
 
 from seed_acme.files import local
@@ -40,11 +41,12 @@ def trains(run: run_directory.RunDirectory) -> Iterator[None]:
 def refuse_if_held(run: run_directory.RunDirectory) -> None:
   """Raises what `trains` does, before a program prepares to train in the folder.
 
-  A folder in which none has trained is left as it is; it may be no run's, or not exist.
+  A folder in which none has trained is left as it is; it may be no run's, or not exist. One that
+  cannot be written is refused later, and perhaps for another reason.
   """
   files = (run_directory.LOCK_FILE, run_directory.CHIEF_FILE)
   symbolic_links.refuse(run.path, files)  # because locking a file empties it
-  if any((run.path / name).exists() for name in files):
+  if any(os.access(run.path / name, os.W_OK) for name in files):
     with trains(run):
       pass
 

@@ -17,6 +17,7 @@ from seed_acme.envs import suite
 from seed_acme.envs import toy
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
+from tests import sources
 from tests.envs import configs
 
 FAKES = 'tests.scripted_environments'
@@ -199,14 +200,19 @@ def test_missing_package_names_its_extra(package, monkeypatch):
   assert available['catch']
 
 
+@pytest.mark.parametrize('package', ['Box2D', 'pygame'])
 @pytest.mark.parametrize('level', ['LunarLander-v2', 'gymnasium:LunarLander-v3'])
-def test_a_missing_box2d_names_its_extra(level, monkeypatch):
+def test_a_package_of_box2d_that_is_missing_is_in_its_extra(level, package, monkeypatch):
   """What gym and gymnasium advise cannot be installed."""
+  extra = sources.setup().EXTRAS_REQUIRE['box2d']
+  assert any(line.startswith(package.lower()) for line in extra)
   pytest.importorskip('gym')
   for name in [name for name in sys.modules if '.envs.box2d' in name]:
     monkeypatch.delitem(sys.modules, name)
-  monkeypatch.setitem(sys.modules, 'Box2D', None)
-  with pytest.raises(types.UserError, match=r'needs Box2D: .*pip install -e .\.\[box2d\]'):
+  monkeypatch.setitem(sys.modules, package, None)
+  with pytest.raises(
+    types.UserError, match=r'needs Box2D and pygame: .*pip install -e .\.\[box2d\]'
+  ):
     registry.make(configs.of(level), 1, seed=1)
 
 

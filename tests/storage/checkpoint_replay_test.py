@@ -175,12 +175,7 @@ def test_a_kill_while_the_memory_moves_loses_it_at_no_moment(tmp_path, monkeypat
   _spoil(_save_with_replay(tmp_path, 2, b'second'))
   calls = []
   with monkeypatch.context() as patch:
-    for module, name in (
-      (shutil, 'rmtree'),
-      (shutil, 'copytree'),
-      (checkpoint.local, 'write_text'),
-      (os, 'rename'),
-    ):
+    for module, name in ((shutil, 'rmtree'), (shutil, 'copytree'), (os, 'replace'), (os, 'rename')):
       patch.setattr(module, name, saved.killing(module, name, wanted, calls))
     try:
       checkpoint.set_damaged_aside(tmp_path)
@@ -190,17 +185,54 @@ def test_a_kill_while_the_memory_moves_loses_it_at_no_moment(tmp_path, monkeypat
   assert _content(older) == b'second'
 
 
-def test_a_full_disk_does_not_keep_a_run_from_resuming_without_its_memory(tmp_path, monkeypatch):
-  older = saved.save(tmp_path, 1)
-  _spoil(_save_with_replay(tmp_path, 2, b'second'))
+def test_a_full_disk_does_not_keep_a_run_from_resuming_with_the_memory_that_it_has(
+  tmp_path, monkeypatch
+):
+  older = _save_with_replay(tmp_path, 1, b'first')
+  donor = _save_with_replay(tmp_path, 2, b'second')
+  _replay(older / 'replay', b'first')  # as if killed before it was deleted
+  _spoil(donor)
 
   def full(*_, **__):
     raise OSError(28, 'No space left on device')
 
-  monkeypatch.setattr(checkpoint.local, 'write_text', full)
-  told = checkpoint.set_damaged_aside(tmp_path)
-  assert 'could not be moved' in told[-1] and 'No space left' in told[-1]
-  assert checkpoint.load_newest(tmp_path).path == older
+  with monkeypatch.context() as patch:
+    patch.setattr(os, 'fsync', full)
+    told = checkpoint.set_damaged_aside(tmp_path)
+  assert 'cannot be copied' in told[-1] and 'No space left' in told[-1]
+  assert f'{donor.name}.damaged' in told[-1]
+  assert (tmp_path / f'{donor.name}.damaged' / 'replay' / 'DONE').exists()
+  assert checkpoint.load_newest(tmp_path).path == older and _content(older) == b'first'
+  assert sorted(path.name for path in older.iterdir()) == ['arrays.npz', 'meta.json', 'replay']
+
+
+@pytest.mark.parametrize('wanted', [22, 9])
+def test_a_disk_that_cannot_sync_folders_saves_all_the_same(tmp_path, monkeypatch, wanted):
+  real = os.fsync
+
+  def sync(handle):
+    if os.path.isdir(f'/proc/self/fd/{handle}'):
+      raise OSError(wanted, os.strerror(wanted))
+    real(handle)
+
+  monkeypatch.setattr(os, 'fsync', sync)
+  path = _save_with_replay(tmp_path, 1, b'first')
+  assert checkpoint.load(path) and _content(path) == b'first'
+
+
+def test_a_checkpoint_that_is_in_place_is_saved_whatever_comes_after(tmp_path, monkeypatch):
+  older = _save_with_replay(tmp_path, 1, b'first', keep=1)
+  real = os.fsync
+
+  def sync(handle):
+    if os.readlink(f'/proc/self/fd/{handle}') == str(tmp_path):
+      raise OSError(5, 'Input/output error')
+    real(handle)
+
+  with monkeypatch.context() as patch:
+    patch.setattr(os, 'fsync', sync)
+    path = _save_with_replay(tmp_path, 2, b'second', keep=1)
+  assert _content(path) == b'second' and _content(older) == b'first'  # nothing is deleted
 
 
 def test_a_new_memory_is_on_the_disk_before_the_old_one_is_deleted(tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ class ActorEnvArguments:
 
   folder: where to make it; an existing one for actors only gets the packages that it lacks.
   python: path, name or version of the interpreter, 3.10 to 3.13; '' = the best that is found.
-  extras: suites to install: atari, dm-control, envpool, gymnasium, mujoco, video.
+  extras: suites to install: atari, box2d, dm-control, envpool, gymnasium, mujoco, video.
   packages: more requirements, as pip takes them.
   """
 

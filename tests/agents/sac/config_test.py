@@ -259,7 +259,7 @@ def test_hindsight_needs_goals_of_one_form(achieved, said):
 
 
 def test_hindsight_needs_more_than_one_step_to_look_for_goals_in():
-  with pytest.raises(types.UserError, match=r'agent.unroll_length \(1\) has no later step'):
+  with pytest.raises(types.UserError, match=r'agent.unroll_length \(1\) that is only the one'):
     config_validation.validate(_with('bitflip_sac_her', unroll_length=1, hindsight=_hindsight()))
   config_validation.validate(_with('bitflip_sac_her', unroll_length=2, hindsight=_hindsight()))
 
@@ -270,6 +270,7 @@ def test_hindsight_needs_more_than_one_step_to_look_for_goals_in():
     (specs.DiscreteArray(3), 1.1, r'uniform policy over these actions is 1.099'),
     (specs.DiscreteArray(3), -1.0, r'discrete actions is never below 0: .*0 and 1.099'),
     (specs.DiscreteArray(3), 1.0, ''),
+    (specs.DiscreteArray(1), 0.0, 'no choice: set it to None'),
     (specs.BoundedArray((2,), np.float32, -1, 1), 1.4, r'these actions is 1.386'),
     (specs.BoundedArray((2,), np.float32, -1, 1), -20.0, ''),
     (choices.ChoicesArray([2, 5]), 2.31, r'these actions is 2.303'),
