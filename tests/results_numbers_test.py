@@ -28,6 +28,7 @@ _ROWS = {
   ('V-trace, Nature CNN', 'Qbert, 6 actions'): 'qbert_vtrace',
   ('R2D2, LSTM', 'Pong, 6 actions'): ('pong_r2d2', 'pong_r2d2_seed2'),
   ('R2D2, LSTM', 'Boxing, sticky actions'): ('boxing_r2d2', 'boxing_r2d2_seed2'),
+  ('R2D2, LSTM', 'Breakout, sticky actions'): 'breakout_r2d2',
   ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
   ('PPO (`mujoco_ppo`)', 'HalfCheetah-v4'): 'mujoco_ppo_halfcheetah',
   ('PPO (`mujoco_ppo`)', 'Hopper-v4'): 'mujoco_ppo_hopper',
@@ -50,11 +51,12 @@ _README_ROWS = {
     'qbert_vtrace',
   ),
   ('V-trace, one pass (`atari_impala_small`)', 'Pong, 5 million steps'): ('pong_impala',),
-  ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
+  ('R2D2', 'Pong; Boxing and Breakout with sticky actions; 2.5 million steps each'): (
     'pong_r2d2',
     'pong_r2d2_seed2',
     'boxing_r2d2',
     'boxing_r2d2_seed2',
+    'breakout_r2d2',
   ),
   ('PPO', 'Pong, 2 million steps'): ('pong_ppo',),
 }
@@ -253,7 +255,7 @@ _SECTIONS = [
 ]
 
 
-@pytest.mark.parametrize('folder', ('pong_vtrace', 'pong_r2d2', 'boxing_r2d2'))
+@pytest.mark.parametrize('folder', ('pong_vtrace', 'pong_r2d2', 'boxing_r2d2', 'breakout_r2d2'))
 def test_the_prose_quotes_steps_updates_time_and_cpu_seconds(folder):
   [section] = [section for section, folders in _SECTIONS if folder in folders]
   text, [run] = ' '.join(section.split()), _summaries(folder)
