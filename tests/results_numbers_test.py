@@ -213,18 +213,23 @@ def test_the_orthogonal_torso_of_r2d2_is_quoted_beside_the_default():
     assert f'{_return_at(_EVIDENCE / folder, 7e5):.1f}' == text, folder
 
 
-# Row of the table of learning rates on Space Invaders -> the folder of its run.
-_RATES = {
-  '4e-4, falling to 0': 'space_invaders_vtrace',
-  '4e-4, constant': 'space_invaders_changes/constant_rate',
-  '2.5e-4, falling to 0': 'space_invaders_changes/lower_rate',
+# Steps of the columns, and row of a table of changes -> the folder of its run: learning rates on
+# Space Invaders, and R2D2's values on Breakout.
+_RATES_AT, _VALUES_AT = (2e5, 4e5, 6e5, 8e5), (1e5, 3e5, 5e5, 7e5)
+_CURVES = {
+  (_RATES_AT, '4e-4, falling to 0'): 'space_invaders_vtrace',
+  (_RATES_AT, '4e-4, constant'): 'space_invaders_changes/constant_rate',
+  (_RATES_AT, '2.5e-4, falling to 0'): 'space_invaders_changes/lower_rate',
+  (_VALUES_AT, 'over the whole game'): 'breakout_r2d2',
+  (_VALUES_AT, 'to the end of a life'): 'breakout_changes/r2d2_life_loss',
 }
 
 
-@pytest.mark.parametrize(('rate', 'folder'), _RATES.items())
-def test_a_row_of_learning_rates_quotes_its_curve(rate, folder):
-  [quoted] = [row[1:] for row in _rows(_RESULTS).values() if row[0] == rate]
-  for at, text in zip((2e5, 4e5, 6e5, 8e5), quoted):
+@pytest.mark.parametrize(('row', 'folder'), _CURVES.items())
+def test_a_row_of_changes_quotes_its_curve(row, folder):
+  columns, name = row
+  [quoted] = [row[1:] for row in _rows(_RESULTS).values() if row[0] == name]
+  for at, text in zip(columns, quoted):
     assert _is_rounded(text, _return_at(_EVIDENCE / folder, at)), at
   if quoted[4]:
     [run] = _summaries(folder)
