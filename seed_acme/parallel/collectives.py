@@ -31,7 +31,9 @@ _GROUP_KEY = 1
 _FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last is for operations in graphs
 _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
 _PROBE_S = 2.0  # limit for a host to accept a connection
-_CLOSED_S = 1.0  # until a dead host stops listening, which happens after its connections break
+# Until a dead host stops listening, which happens after its connections break; and until one does
+# that has given up, which it tells first and then ends in good order.
+_CLOSED_S, _ENDED_S = 1.0, 15.0
 _POLL_S = 0.2
 _LOSSES = (
   tf.errors.UnavailableError,
@@ -117,7 +119,8 @@ class Group:
     try:
       yield
     except _LOSSES as error:
-      raise self._explain() from error
+      is_late = isinstance(error, tf.errors.DeadlineExceededError)
+      raise self._explain(_CLOSED_S if is_late else _ENDED_S) from error
 
   def absent(self) -> list[int]:
     """Returns the hosts that accept no connection."""
@@ -130,9 +133,12 @@ class Group:
     while 0 not in self.absent() and time.monotonic() < end_s and not stop.wait(_POLL_S):
       pass
 
-  def _explain(self) -> HostLost:
-    """Finds out which host is lost, after an operation has failed because of another host."""
-    end_s = time.monotonic() + _CLOSED_S
+  def _explain(self, patience_s: float) -> HostLost:
+    """Finds out which host is lost, after an operation has failed because of another host.
+
+    patience_s: until one that ends counts as hanging.
+    """
+    end_s = time.monotonic() + patience_s
     while time.monotonic() < end_s:
       if absent := self.absent():
         return HostGone(f'{_named(absent)} has died')

@@ -1,6 +1,7 @@
 import contextlib
 import json
 import socket
+import threading
 
 import pytest
 import tensorflow as tf
@@ -83,6 +84,21 @@ def test_a_silent_host_is_reported_with_the_limit_that_it_had(timeout_s, words):
     with pytest.raises(collectives.HostLost) as caught, group.watched(), group.timed(timeout_s):
       raise tf.errors.DeadlineExceededError(None, None, 'given up')
   assert str(caught.value).endswith(words)
+
+
+def test_a_host_that_gives_up_and_takes_long_to_end_has_gone():
+  """Hosts wait for others that have gone to come again, and fail with those that hang."""
+  with contextlib.ExitStack() as listening:
+    own, other = (
+      listening.enter_context(socket.create_server(('127.0.0.1', 0), backlog=100)) for _ in range(2)
+    )
+    addresses = [f'127.0.0.1:{one.getsockname()[1]}' for one in (own, other)]
+    ends = threading.Timer(2.5, other.close)  # as one does on a busy machine
+    ends.start()
+    group = collectives.Group(0, addresses, timeout_s=600.0)
+    with pytest.raises(collectives.HostGone, match='learner/1 has died'), group.watched():
+      raise tf.errors.UnavailableError(None, None, 'Collective ops is aborted')
+    ends.join()
 
 
 def test_a_host_that_never_comes_is_a_failure():
