@@ -158,6 +158,12 @@ def sync(path: pathlib.Path) -> None:
     os.close(handle)
 
 
+def sync_all(folder: pathlib.Path) -> None:
+  """Does the same for a folder and everything in it."""
+  for path in (*folder.rglob('*'), folder):
+    sync(path)
+
+
 def lasting_folder() -> pathlib.Path:
   """Returns a new temporary folder, which is deleted when this process exits."""
   folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))

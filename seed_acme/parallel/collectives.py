@@ -32,7 +32,7 @@ _FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last is for operations i
 _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
 _PROBE_S = 2.0  # limit for a host to accept a connection
 # Until a dead host stops listening, which happens after its connections break; and until one does
-# that has given up, which it tells first and then ends in good order.
+# that has given up. That tells the others at once, and its process ends later.
 _CLOSED_S, _ENDED_S = 1.0, 15.0
 _POLL_S = 0.2
 _LOSSES = (

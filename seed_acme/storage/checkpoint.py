@@ -264,8 +264,8 @@ def _copy_memory(memory: pathlib.Path, to: pathlib.Path) -> None:
     shutil.copytree(memory, new, copy_function=local.link_or_copy)
     record = json.loads((to / META).read_text())
     meta.write_text(json.dumps({**record, 'replay_bytes': local.sizes(memory)}))
-    for path in (*new.rglob('*'), new, meta):
-      local.sync(path)
+    local.sync_all(new)
+    local.sync(meta)
   local.sync(to)
 
 

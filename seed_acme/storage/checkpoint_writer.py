@@ -83,13 +83,10 @@ def _write(
   partial.mkdir(parents=True)
   with open(partial / checkpoint.ARRAYS, 'wb') as file:
     np.savez(file, **arrays)
-    _sync(file)
   if replay is not None:
     os.rename(replay, partial / checkpoint.REPLAY)
   else:
     _keep_replay(path if path.exists() else _replaced(path), partial)
-  for written in (partial / checkpoint.REPLAY).rglob('*'):
-    local.sync(written)  # Reverb does not
   record = {
     'format': checkpoint.FORMAT,
     'updates': updates,
@@ -98,12 +95,8 @@ def _write(
     'meta_sha256': checkpoint.meta_digest(meta),
     'meta': meta,
   }
-  with open(partial / checkpoint.META, 'w') as file:
-    json.dump(record, file)
-    _sync(file)
-  for made in (partial / checkpoint.REPLAY, partial):
-    if made.is_dir():
-      local.sync(made)
+  (partial / checkpoint.META).write_text(json.dumps(record))
+  local.sync_all(partial)  # Reverb does not
 
 
 def _drop_old(folder: pathlib.Path, keep: int, keep_also: Collection[int]) -> None:
@@ -136,8 +129,3 @@ def _remove(path: pathlib.Path) -> None:
   partial = path.with_name(f'{path.name}{_PARTIAL}')
   os.rename(path, partial)
   shutil.rmtree(partial)
-
-
-def _sync(file: Any) -> None:
-  file.flush()
-  os.fsync(file.fileno())
