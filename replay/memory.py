@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import contextlib
+import json
+import math
 import pathlib
 import threading
 import time
@@ -22,6 +24,7 @@ _TIMEOUT_S, _ANSWER_S = 60, 1
 SILENT_S = 20.0
 _LOOK_S = 0.1
 _STOP_S = 10.0  # for a server that does not answer any more
+_GREATEST = 'greatest_priority.json'  # beside Reverb's files, in what `checkpoint` returns
 
 
 class ReplayMemory:
@@ -33,9 +36,16 @@ class ReplayMemory:
   The single-process program waits until updates have arrived, so that they affect the next sample.
   """
 
-  def __init__(self, server_address: str, has_priorities: bool, in_progress: pathlib.Path):
+  def __init__(
+    self,
+    server_address: str,
+    has_priorities: bool,
+    in_progress: pathlib.Path,
+    restored_from: pathlib.Path | None = None,
+  ):
     """has_priorities: false for uniform replay, whose updates are dropped. in_progress: the folder
-    into which the server saves."""
+    into which the server saves. restored_from: the folder of an earlier `checkpoint` that the
+    server was restored from."""
     self._in_progress = in_progress
     self._saving: _Saving | None = None
     self._client = connection.client(server_address)
@@ -43,8 +53,8 @@ class ReplayMemory:
     self._condition = threading.Condition()
     self._waiting: dict[int, float] = {}
     self._num_sending = 0
-    # That this process has written back. It is in no checkpoint, so a resumed run begins with 1.
-    self.greatest_priority = 1.0
+    # That was ever written back, at least 1.
+    self.greatest_priority = _saved_greatest(restored_from)
     self._sending = threading.Lock()
     self._stopped = False
     self._on_failure: Callable[[BaseException], None] = lambda error: None
@@ -122,7 +132,10 @@ class ReplayMemory:
 
   def _save(self) -> str:
     self.flush()
-    return self._client.checkpoint()
+    folder = self._client.checkpoint()
+    if self._has_priorities:
+      (pathlib.Path(folder) / _GREATEST).write_text(json.dumps(self.greatest_priority))
+    return folder
 
   def _run(self) -> None:
     try:
@@ -144,6 +157,17 @@ class ReplayMemory:
       self._condition.notify_all()
     if self._thread is not None:
       self._thread.join(_STOP_S)
+
+
+def _saved_greatest(folder: pathlib.Path | None) -> float:
+  """Returns the greatest priority that was saved with a memory; 1 if there is none."""
+  if folder is None:
+    return 1.0
+  try:
+    value = json.loads((folder / _GREATEST).read_text())
+  except (OSError, ValueError):  # memories of earlier commits have none
+    return 1.0
+  return max(1.0, value) if isinstance(value, float) and math.isfinite(value) else 1.0
 
 
 class _Saving:

@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 import tree
 
-from seed_acme import core
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.building import build
@@ -158,22 +157,29 @@ def _repeated(unroll: types.Unroll, number: int) -> types.Unroll:
 
 
 def make_memories(
-  spec: core.ReplaySpec, run: run_directory.RunDirectory, addresses: Sequence[str], host: int
+  layout: layout_lib.Layout,
+  run: run_directory.RunDirectory,
+  is_saved: bool,
+  addresses: Sequence[str],
+  host: int,
 ) -> memories.Memories | None:
-  """Returns the memories of all shards of a learner host; None for queues."""
+  """Returns the memories of all shards of a learner host; None for queues.
+
+  is_saved: see `make_replay_server`, which restores from the same folders. addresses: of its
+    shards.
+  """
+  spec = layout.learners[host].shards[0].spec
   if not spec.is_memory:
     return None
-  has_priorities = spec.kind == 'prioritized'
   in_progress = run.replay_in_progress_of(host)
-  return memories.Memories(
-    [
-      memory_lib.ReplayMemory(
-        address, has_priorities, memories.part(in_progress, shard, len(addresses))
-      )
-      for shard, address in enumerate(addresses)
-    ],
-    in_progress,
-  )
+  saved, _ = _saved_replay(run, is_saved)
+  each = []
+  for shard, address in enumerate(addresses):
+    restored_from = None if saved is None else _part(saved, layout, host, shard)
+    own = memories.part(in_progress, shard, len(addresses))
+    has_priorities = spec.kind == 'prioritized'
+    each.append(memory_lib.ReplayMemory(address, has_priorities, own, restored_from))
+  return memories.Memories(each, in_progress)
 
 
 def make_writers(

@@ -82,7 +82,8 @@ def make(
     items = _new_items(place.shards, takes_turns)
     queue_of: tables_lib.QueueOf = 'counts' if takes_turns else 'tickets'
     replay_addresses = _serve(sections, layout, run_dir, acting, queue_of, cleanup, fence)
-  memory = build_replay.make_memories(place.shards[0].spec, run_dir, replay_addresses, index)
+  is_saved = sections.loop.checkpoint.replay
+  memory = build_replay.make_memories(layout, run_dir, is_saved, replay_addresses, index)
   writer = build_replay.make_writers(layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
   counters = peers.new_counters()

@@ -253,15 +253,43 @@ def test_a_memory_that_outlived_a_learner_is_kept_unless_the_run_is_new(tmp_path
   run = run_directory.create(tmp_path)
   replay = _replay(run, config, acting)
   _write(config, acting, replay, 3)
-  shard = layout_lib.Layout.of(config).learners[0].shards[0]
   if not is_new:
     checkpoint_writer.save(run.checkpoints, 5, {'acting/w': np.zeros(1)}, {}, keep=1)
-  build_replay.take_over(shard, acting, run, [replay.address])
-  memories = build_replay.make_memories(shard.spec, run, [replay.address], 0)
+  layout = layout_lib.Layout.of(config)
+  build_replay.take_over(layout.learners[0].shards[0], acting, run, [replay.address])
+  memories = build_replay.make_memories(layout, run, True, [replay.address], 0)
   assert memories.counts()[0] == (0 if is_new else 3)
   said = run.notices.read_text() if run.notices.exists() else ''
   assert ('3 unrolls of an earlier run were dropped' in said) == is_new
   replay.stop()
+
+
+@pytest.mark.parametrize(
+  'num_shards, is_saved, expected', [(1, True, 9.0), (2, True, 9.0), (1, False, 1.0)]
+)
+def test_a_resumed_run_knows_the_greatest_priority_of_its_memory(
+  tmp_path, num_shards, is_saved, expected
+):
+  config = registry.load('catch_r2d2')
+  config = dataclasses.replace(
+    config, replay=dataclasses.replace(config.replay, num_shards=num_shards)
+  )
+  acting, layout = built.make_acting(config), layout_lib.Layout.of(config)
+  run = run_directory.create(tmp_path)
+  with contextlib.ExitStack() as cleanup:
+    addresses = []
+    for shard in range(num_shards):
+      server = build_replay.make_replay_server(
+        run, layout, acting, True, 0, fence_lib.LOOPBACK, shard=shard
+      )
+      cleanup.callback(server.stop)
+      addresses.append(server.address)
+    memory = build_replay.make_memories(layout, run, True, addresses, 0)
+    memory.update_priorities(np.arange(4, dtype=np.uint64), np.array([2.0, 3.0, 9.0, 5.0]))
+    saved = memory.checkpoint()
+    checkpoint_writer.save(run.checkpoints, 5, {'acting/w': np.zeros(1)}, {}, 1, saved)
+    resumed = build_replay.make_memories(layout, run, is_saved, addresses, 0)
+  assert resumed.greatest_priority == expected
 
 
 _STRICT = (

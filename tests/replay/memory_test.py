@@ -228,6 +228,31 @@ def test_a_checkpoint_brings_back_unrolls_priorities_and_counts(start, coded_unr
   np.testing.assert_array_equal([info.priority for info in infos], codes + 1.0)
 
 
+@pytest.mark.parametrize('saved, expected', [(7.5, 7.5), (0.25, 1.0)])
+def test_a_restored_memory_knows_the_greatest_priority_of_before(start, tmp_path, saved, expected):
+  """New unrolls get it, and would otherwise be drawn less often than before the restart."""
+  server = start(_config(5), checkpoints=tmp_path / 'writing')
+  memory = memory_lib.ReplayMemory(server.address, True, tmp_path / 'writing')
+  memory.update_priorities(np.array([1], np.uint64), np.array([saved]))
+  memory.checkpoint().rename(tmp_path / 'saved')
+  restored = memory_lib.ReplayMemory(server.address, True, _NOWHERE, tmp_path / 'saved')
+  assert restored.greatest_priority == expected
+
+
+@pytest.mark.parametrize('text', [None, '', 'NaN', '1e999', '-3.0', '[8.0]', 'true', '"8"'])
+def test_a_memory_without_a_greatest_priority_starts_with_that_of_a_new_one(start, tmp_path, text):
+  server = start(_config(5), checkpoints=tmp_path / 'writing')
+  memory = memory_lib.ReplayMemory(server.address, True, tmp_path / 'writing')
+  memory.update_priorities(np.array([1], np.uint64), np.array([7.5]))
+  folder = memory.checkpoint()
+  [file] = folder.glob('*.json')
+  file.unlink()
+  if text is not None:
+    file.write_text(text)
+  restored = memory_lib.ReplayMemory(server.address, True, _NOWHERE, folder)
+  assert restored.greatest_priority == 1.0
+
+
 def _spoil_content(folder):
   content = bytearray((folder / 'chunks.tfrecord').read_bytes())
   content[len(content) // 2] ^= 255
@@ -300,6 +325,7 @@ def test_a_server_that_does_not_answer_holds_up_no_checkpoint(start, monkeypatch
 
   monkeypatch.setattr(reverb.Client, 'checkpoint', hang)
   monkeypatch.setattr(memory_lib, 'SILENT_S', 0.3)
+  (tmp_path / 'saved').mkdir()
   for _ in range(2):  # the second waits for the same call, which nothing can end
     with pytest.raises(RuntimeError, match='does not answer, and has written nothing for 0.3 s'):
       memory.checkpoint()
