@@ -9,6 +9,9 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.checks import conditions
+
+WITH_PRIORITIES = conditions.only_with('replay', 'prioritized')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,8 +28,8 @@ class MemoryAgentConfig(config_lib.AgentConfig):
   replay: Literal['prioritized', 'uniform']
   replay_capacity: Annotated[int, bounds.at_least(1)]
   replay_min_size: Annotated[int, bounds.at_least(1)]
-  priority_exponent: Annotated[float, bounds.at_least(0)]
-  importance_exponent: Annotated[float, bounds.at_least(0)]
+  priority_exponent: Annotated[float, bounds.at_least(0), WITH_PRIORITIES]
+  importance_exponent: Annotated[float, bounds.at_least(0), WITH_PRIORITIES]
 
   def samples_per_insert(self) -> float:
     """Returns how many unrolls are sampled for every unroll inserted. Reverb's rate limiter holds

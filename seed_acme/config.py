@@ -12,9 +12,12 @@ from typing import Annotated, Literal, Union
 from seed_acme import core
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.checks import conditions
 
 Setting = Union[bool, int, float, str]
 _BELOW_ONE = bounds.Bound(0, 1, is_open_above=True)  # for decay rates
+_WITH_ADAM = conditions.only_with('name', 'adam')
+_WITH_RMSPROP = conditions.only_with('name', 'rmsprop')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,10 +79,12 @@ class NetworkConfig:
   byte_scale: Literal['bound', '255', '1'] = 'bound'
   torso_initializer: Literal['default', 'orthogonal'] = 'default'
   core: Literal['none', 'lstm', 'gru'] = 'none'
-  core_size: Annotated[int, bounds.at_least(1)] = 256
+  core_size: Annotated[int, bounds.at_least(1), conditions.only_without('core', 'none')] = 256
   previous_action_input: bool = False
   previous_reward_input: bool = False
-  previous_reward_bound: Annotated[float, bounds.at_least(0)] = 1.0
+  previous_reward_bound: Annotated[
+    float, bounds.at_least(0), conditions.only_with('previous_reward_input', True)
+  ] = 1.0
   head_sizes: Annotated[tuple[int, ...], bounds.at_least(1)] = ()
   activation: Literal['relu', 'tanh', 'swish', 'elu'] = 'relu'
   initializer: Literal['glorot_uniform', 'lecun_normal', 'orthogonal'] = 'glorot_uniform'
@@ -111,11 +116,11 @@ class OptimizerConfig:
   name: Literal['adam', 'rmsprop'] = 'adam'
   learning_rate: Annotated[float, bounds.at_least(0)] = 3e-4
   schedule: Literal['constant', 'linear'] = 'constant'
-  final_share: Annotated[float, bounds.SHARE] = 0.0
-  adam_beta1: Annotated[float, _BELOW_ONE] = 0.9
-  adam_beta2: Annotated[float, _BELOW_ONE] = 0.999
-  rmsprop_decay: Annotated[float, _BELOW_ONE] = 0.99
-  rmsprop_momentum: Annotated[float, _BELOW_ONE] = 0.0
+  final_share: Annotated[float, bounds.SHARE, conditions.only_with('schedule', 'linear')] = 0.0
+  adam_beta1: Annotated[float, _BELOW_ONE, _WITH_ADAM] = 0.9
+  adam_beta2: Annotated[float, _BELOW_ONE, _WITH_ADAM] = 0.999
+  rmsprop_decay: Annotated[float, _BELOW_ONE, _WITH_RMSPROP] = 0.99
+  rmsprop_momentum: Annotated[float, _BELOW_ONE, _WITH_RMSPROP] = 0.0
   epsilon: Annotated[float, bounds.above(0)] = 1e-7
   max_gradient_norm: Annotated[float, bounds.at_least(0)] = 40.0
 

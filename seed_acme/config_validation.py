@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.checks import conditions
 from seed_acme.checks import field_types
 
 _WITH_LSTM = ('lstm', 'impala_resnet_instruction')
@@ -33,6 +36,15 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     )
   _check_network(config)
   config.agent.check(config)
+
+
+def idle_fields(config: config_lib.ExperimentConfig, names: Collection[str]) -> dict[str, str]:
+  """Returns those of the fields, by dotted name, that change nothing, with the reason for each.
+
+  Fields of a network or an agent of the user's own are none of them, because only its author knows.
+  """
+  own = ('network.',) * bool(config.network.module) + ('agent.',) * (':' in config.agent.agent)
+  return conditions.has_no_effect(config, [name for name in names if not name.startswith(own)])
 
 
 def _check_network(config: config_lib.ExperimentConfig) -> None:

@@ -15,11 +15,17 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.checks import conditions
 from seed_acme.ops import action_checks
 from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
 
 PENALTIES = ('entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_reference')
+_WITH_VTRACE = conditions.only_with('advantage', 'vtrace')
+_WITH_PPO = conditions.only_with('policy_loss', 'ppo')
+_WITH_AWR = conditions.only_with('policy_loss', 'awr')
+_WITH_VMPO = conditions.only_with('policy_loss', 'vmpo')
+_WITH_POPART = conditions.only_without('values.statistics', 'none')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +40,7 @@ class PenaltyConfig:
 
   weight: Annotated[float, bounds.at_least(0)] = 0.0
   threshold: Annotated[float | None, bounds.FINITE] = None
-  speed: Annotated[float, bounds.above(0)] = 1.0
+  speed: Annotated[float, bounds.above(0), conditions.only_without('threshold', None)] = 1.0
 
 
 def is_active(penalty: PenaltyConfig) -> bool:
@@ -51,7 +57,9 @@ class NormalizationConfig:
   """
 
   statistics: Literal['none', 'average', 'ema'] = 'none'
-  decay: Annotated[float, bounds.Bound(0, 1, is_open_below=True)] = 0.01
+  decay: Annotated[
+    float, bounds.Bound(0, 1, is_open_below=True), conditions.only_with('statistics', 'ema')
+  ] = 0.01
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,30 +135,36 @@ class OnPolicyConfig(config_lib.AgentConfig):
   minibatch_size: Annotated[int, bounds.at_least(0)] = 0
   recompute_advantages: Literal['never', 'epoch', 'minibatch'] = 'never'
   discount: Annotated[float, bounds.SHARE] = 0.99
-  lambda_: Annotated[float, bounds.SHARE] = 0.95
+  lambda_: Annotated[float, bounds.SHARE, conditions.only_with('advantage', 'gae', 'vtrace')] = 0.95
   advantage: Literal['gae', 'vtrace', 'nstep'] = 'gae'
-  advantage_form: Literal['gae', 'paper'] = 'gae'
-  num_bootstrap_steps: Annotated[int, bounds.at_least(1)] = 5
-  rho_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 1.0
-  c_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 1.0
+  advantage_form: Annotated[Literal['gae', 'paper'], _WITH_VTRACE] = 'gae'
+  num_bootstrap_steps: Annotated[
+    int, bounds.at_least(1), conditions.only_with('advantage', 'nstep')
+  ] = 5
+  rho_clip: Annotated[float, bounds.above(0, takes_infinity=True), _WITH_VTRACE] = 1.0
+  c_clip: Annotated[float, bounds.above(0, takes_infinity=True), _WITH_VTRACE] = 1.0
   normalize_advantages: bool = False
   advantage_offset: Annotated[float, bounds.FINITE] = 0.0
   keep_advantages: Literal['all', 'positive', 'top_half'] = 'all'
-  keep_form: Literal['shifted', 'original'] = 'shifted'
+  keep_form: Annotated[
+    Literal['shifted', 'original'], conditions.only_without('keep_advantages', 'all')
+  ] = 'shifted'
   policy_loss: Literal[
     'ppo', 'vpg', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning'
   ] = 'ppo'
-  ppo_epsilon: Annotated[float, bounds.above(0)] = 0.2
-  ppo_lower_bound: Literal['linear', 'reciprocal'] = 'linear'
-  policy_rho_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 1.0
-  awr_beta: Annotated[float, bounds.above(0)] = 1.0
-  awr_max_weight: Annotated[float, bounds.above(0, takes_infinity=True)] = 20.0
-  vmpo_epsilon: Annotated[float, bounds.above(0)] = 0.01
-  vmpo_initial_temperature: Annotated[float, bounds.above(0)] = 1.0
-  vmpo_speed: Annotated[float, bounds.above(0)] = 10.0
-  vmpo_form: Literal['paper', 'original'] = 'paper'
+  ppo_epsilon: Annotated[float, bounds.above(0), _WITH_PPO] = 0.2
+  ppo_lower_bound: Annotated[Literal['linear', 'reciprocal'], _WITH_PPO] = 'linear'
+  policy_rho_clip: Annotated[
+    float, bounds.above(0, takes_infinity=True), conditions.only_with('policy_loss', 'vtrace')
+  ] = 1.0
+  awr_beta: Annotated[float, bounds.above(0), _WITH_AWR] = 1.0
+  awr_max_weight: Annotated[float, bounds.above(0, takes_infinity=True), _WITH_AWR] = 20.0
+  vmpo_epsilon: Annotated[float, bounds.above(0), _WITH_VMPO] = 0.01
+  vmpo_initial_temperature: Annotated[float, bounds.above(0), _WITH_VMPO] = 1.0
+  vmpo_speed: Annotated[float, bounds.above(0), _WITH_VMPO] = 10.0
+  vmpo_form: Annotated[Literal['paper', 'original'], _WITH_VMPO] = 'paper'
   value_loss: Literal['mse', 'huber'] = 'mse'
-  huber_delta: Annotated[float, bounds.above(0)] = 1.0
+  huber_delta: Annotated[float, bounds.above(0), conditions.only_with('value_loss', 'huber')] = 1.0
   value_clip: Annotated[float, bounds.at_least(0)] = 0.0
   value_cost: Annotated[float, bounds.at_least(0)] = 2.0
   kl_cost: Annotated[float, bounds.at_least(0)] = 0.0
@@ -162,10 +176,16 @@ class OnPolicyConfig(config_lib.AgentConfig):
   max_abs_reward: Annotated[float, bounds.at_least(0)] = 0.0
   reward_scale: Annotated[float, bounds.above(0)] = 1.0
   observations: NormalizationConfig = NormalizationConfig()
-  observation_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 10.0
+  observation_clip: Annotated[
+    float,
+    bounds.above(0, takes_infinity=True),
+    conditions.only_without('observations.statistics', 'none'),
+  ] = 10.0
   values: NormalizationConfig = NormalizationConfig()
-  value_compensation: bool = True
-  popart_order: Literal['statistics_first', 'targets_first'] = 'statistics_first'
+  value_compensation: Annotated[bool, _WITH_POPART] = True
+  popart_order: Annotated[Literal['statistics_first', 'targets_first'], _WITH_POPART] = (
+    'statistics_first'
+  )
   action_distribution: Literal['tanh_normal', 'clipped_normal', 'deterministic_tanh'] = (
     'tanh_normal'
   )

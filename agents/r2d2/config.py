@@ -47,7 +47,7 @@ class R2D2Config(memory_config.ReplayAgentConfig):
   num_bootstrap_steps: Annotated[int, bounds.at_least(1)] = 5
   target_period: Annotated[int, bounds.at_least(1)] = 2_500
   rescaling_epsilon: Annotated[float, bounds.at_least(0)] = 1e-3
-  max_priority_share: Annotated[float, bounds.SHARE] = 0.9
+  max_priority_share: Annotated[float, bounds.SHARE, memory_config.WITH_PRIORITIES] = 0.9
   epsilon_base: Annotated[float, bounds.SHARE] = 0.4
   epsilon_exponent: Annotated[float, bounds.at_least(0)] = 7.0
   evaluation_epsilon: Annotated[float, bounds.SHARE] = 1e-3

@@ -10,12 +10,15 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents import memory_config
 from seed_acme.checks import bounds
+from seed_acme.checks import conditions
 from seed_acme.checks import network_fields
 from seed_acme.ops import action_checks
 from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
 
 _ADAM = config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-8, max_gradient_norm=0.0)
+_WITH_TARGET_ENTROPY = conditions.only_without('target_entropy', None)
+_WITH_HINDSIGHT = conditions.only_without('probability', 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +37,8 @@ class HindsightConfig:
   """
 
   probability: Annotated[float, bounds.SHARE] = 0.0
-  goal_outcome: str = ''
-  ends_at_goal: bool = False
+  goal_outcome: Annotated[str, _WITH_HINDSIGHT] = ''
+  ends_at_goal: Annotated[bool, _WITH_HINDSIGHT] = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,19 +96,21 @@ class SACConfig(memory_config.MemoryAgentConfig):
   target_period: Annotated[int, bounds.at_least(1)] = 1
   entropy_weight: Annotated[float, bounds.at_least(0)] = 1.0
   target_entropy: Annotated[float | None, bounds.FINITE] = None
-  entropy_speed: Annotated[float, bounds.above(0)] = 1.0
+  entropy_speed: Annotated[float, bounds.above(0), _WITH_TARGET_ENTROPY] = 1.0
   random_steps: Annotated[int, bounds.at_least(0)] = 0
   max_abs_reward: Annotated[float, bounds.at_least(0)] = 0.0
   reward_scale: Annotated[float, bounds.above(0)] = 1.0
   normalize_observations: bool = False
-  observation_clip: Annotated[float, bounds.above(0)] = 10.0
+  observation_clip: Annotated[
+    float, bounds.above(0), conditions.only_with('normalize_observations', True)
+  ] = 10.0
   std_function: Literal['softplus', 'safe_exp'] = 'safe_exp'
   initial_std: Annotated[float, bounds.above(0)] = 1.0
   min_std: Annotated[float, bounds.at_least(0)] = 1e-3
-  max_priority_share: Annotated[float, bounds.SHARE] = 0.9
+  max_priority_share: Annotated[float, bounds.SHARE, memory_config.WITH_PRIORITIES] = 0.9
   optimizer: config_lib.OptimizerConfig = _ADAM
   critic_optimizer: config_lib.OptimizerConfig = _ADAM
-  entropy_optimizer: config_lib.OptimizerConfig = _ADAM
+  entropy_optimizer: Annotated[config_lib.OptimizerConfig, _WITH_TARGET_ENTROPY] = _ADAM
   hindsight: HindsightConfig = HindsightConfig()
 
   def samples_per_insert(self) -> float:

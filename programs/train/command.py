@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import bounds
@@ -74,6 +75,8 @@ def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_li
     config = given.config(base)
     if run is not None and run.holds_run() and given.name:
       _tell_of_changes(run, config, given)
+    for field, reason in config_validation.idle_fields(config, sorted(given.fields)).items():
+      _say(f'Notice: --config.{field} changes nothing, because {reason}')
     if arguments.show_layout:
       return train_command.show_layout(config, launch)
     if not is_here:
@@ -102,8 +105,8 @@ def _tell_of_changes(
   if saved_config.differences(saved, config):
     return  # it is refused
   for change in saved_config.permitted_differences(saved, config, given.fields):
-    print(
-      f'Notice: {change}, by --config={given.name}; leave --config out to keep what was saved',
-      file=sys.stderr,
-      flush=True,
-    )
+    _say(f'Notice: {change}, by --config={given.name}; leave --config out to keep what was saved')
+
+
+def _say(text: str) -> None:
+  print(text, file=sys.stderr, flush=True)

@@ -105,10 +105,21 @@ def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
     _report(arguments, plan)
     return 0
   jobs = _jobs(arguments, plan)
+  _tell_of_idle_fields(plan, given.fields)
   with _folder(arguments.out, plan) as out:
     saved_plan.save(plan, out)
     resume = shlex.join([own_name.command('seed-acme'), 'sweep', f'--out={os.path.relpath(out)}'])
     return _run(plan, out, arguments, jobs, resume)
+
+
+def _tell_of_idle_fields(plan: sweep_plan.Plan, overridden: Collection[str]) -> None:
+  """overridden: see `_plan`."""
+  for field, reason in plan.idle_fields(sorted({*plan.fields(), *overridden})).items():
+    print(
+      f'Notice: {field} changes nothing in any combination, because {reason}',
+      file=sys.stderr,
+      flush=True,
+    )
 
 
 def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:

@@ -111,6 +111,13 @@ class Plan:
     swept = (field for combination in self.combinations for field in combination.settings)
     return list(dict.fromkeys([*searched, *swept]))
 
+  def idle_fields(self, names: Sequence[str]) -> dict[str, str]:
+    """Returns those of the fields that change nothing in any combination, with the first reason."""
+    idle = [config_validation.idle_fields(x.config, names) for x in self.combinations]
+    if not idle:  # of a search that has not begun
+      return {}
+    return {name: idle[0][name] for name in names if all(name in found for found in idle)}
+
   def names(self) -> dict[str, str]:
     """Returns the names of these fields in tables and figures."""
     return sweep_labels.short_names(self.fields(), self.base)

@@ -1,4 +1,5 @@
-"""What `train` says of a saved run's fields that another configuration changes."""
+"""What `train` says of fields: of those that another configuration changes in a saved run, and of
+those that it was given in vain."""
 
 import dataclasses
 
@@ -25,3 +26,16 @@ def test_what_a_configuration_changes_in_a_saved_run_is_told(tmp_path, capsys):
   for others in (['train', '--show_layout', run], [*named, f'--run_dir={tmp_path / "new"}']):
     assert cli.main(others) == 0
     assert capsys.readouterr().err == ''
+
+
+def test_what_was_given_in_vain_is_told(capsys):
+  command = ['train', '--show_layout', '--config=cartpole_ppo']
+  given = ['--config.network.core-size=32', '--config.agent.optimizer.rmsprop_decay=0.9']
+  assert cli.main([*command, '--config.agent.ppo_epsilon=0.1', *given]) == 0
+  assert capsys.readouterr().err.splitlines() == [
+    f'Notice: --config.{field} changes nothing, because {reason}'
+    for field, reason in (
+      ('agent.optimizer.rmsprop_decay', 'agent.optimizer.name is adam'),
+      ('network.core_size', 'network.core is none'),
+    )
+  ]

@@ -47,6 +47,16 @@ def test_without_a_grid_the_configuration_itself_is_run():
   assert [(c.slug, c.settings, c.config) for c in plan.combinations] == [('base', {}, _BASE)]
 
 
+def test_fields_that_change_nothing_in_any_combination_are_told_apart():
+  epsilon, decay, size = 'agent.ppo_epsilon', 'agent.optimizer.rmsprop_decay', 'num_actors'
+  plan = _plan(
+    {'agent.policy_loss': ('vpg', 'ppo'), epsilon: (0.1, 0.2)}, {decay: (0.9, 0.99), size: (1,)}
+  )
+  assert plan.idle_fields([epsilon, decay, size]) == {decay: 'agent.optimizer.name is adam'}
+  plan = _plan({'agent.policy_loss': ('vpg', 'vtrace'), epsilon: (0.1, 0.2)})
+  assert plan.idle_fields([epsilon]) == {epsilon: 'agent.policy_loss is vpg'}
+
+
 @pytest.mark.slow
 def test_the_same_configuration_is_run_once_however_it_is_written():
   assert (_BASE.agent.lambda_, _BASE.agent.discount) == (1.0, 0.99)
