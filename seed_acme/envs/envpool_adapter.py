@@ -20,6 +20,7 @@ from seed_acme.checks import bounds
 from seed_acme.checks import near_names
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_lives
+from seed_acme.envs import float_specs
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import lockstep
 from seed_acme.envs import settings as settings_lib
@@ -57,8 +58,6 @@ _BOUNDS = {
   'stack_num': bounds.at_least(1),
 }
 _ALL_ACTIONS, _FIRE = 18, 1  # in a full set each action is its own code
-# A larger bound means no bound, because envpool then gives the limits of the type.
-_NO_BOUND = 1e30
 _SEEDS = 2**31  # envpool takes seeds as C++ ints
 
 
@@ -108,11 +107,11 @@ class Envpool:
     self.spec = types.EnvironmentSpec(
       observation=self._observation.unflatten(
         [
-          vector.narrow_spec(_shown(spec, self._has_channels_first))
+          float_specs.narrow_spec(_shown(spec, self._has_channels_first))
           for spec in self._observation.leaves
         ]
       ),
-      action=tree.map_structure(lambda spec: vector.narrow_inwards(_without_limits(spec)), action),
+      action=tree.map_structure(float_specs.narrow_inwards, action),
       frames_per_step=chosen['frame_skip'] if _has_screens(chosen) else 1,
     )
     self._action = vector.Structure(self.spec.action)
@@ -241,17 +240,9 @@ def _spaces(pool: Any, level: str) -> tuple[Any, Any]:
 def _shown(spec: dm_specs.Array, has_channels_first: bool) -> dm_specs.Array:
   """Returns the specification with the channels last."""
   if not has_channels_first:
-    return _without_limits(spec)
+    return float_specs.without_limits(spec)
   channels, height, width = spec.shape
   return dm_specs.BoundedArray((height, width, channels), np.uint8, 0, 255, spec.name)
-
-
-def _without_limits(spec: dm_specs.Array) -> dm_specs.Array:
-  """Returns an unbounded `Array` if the bounds of floats are merely those of the type."""
-  is_float = isinstance(spec, dm_specs.BoundedArray) and spec.dtype.kind == 'f'
-  if is_float and (np.abs([spec.minimum, spec.maximum]) > _NO_BOUND).any():
-    return dm_specs.Array(spec.shape, spec.dtype, spec.name)
-  return spec
 
 
 def check(level: str, settings: dict[str, Any]) -> None:
@@ -259,6 +250,12 @@ def check(level: str, settings: dict[str, Any]) -> None:
   if level not in known_levels():
     near = near_names.near(level, known_levels(), 'envpool:')
     raise types.UserError(f"unknown environment 'envpool:{level}'{near}")
+  players = _config_fields(level).get('max_num_players', 1)
+  if players != 1:
+    raise types.UserError(
+      f"environment 'envpool:{level}' is for up to {players} players, and an agent plays one: take "
+      'an environment for one player'
+    )
   accepted = _settings(level)
   settings_lib.check_names(
     f"environment 'envpool:{level}'", settings, [*accepted, *action_scaling.NAMES]

@@ -107,7 +107,11 @@ def makes_vectors(factory: Callable[..., Any]) -> bool:
 def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:
   """Returns a factory's result, wrapped in the gym adapter if it is of gym or gymnasium."""
   # A wrapper of gym may pass on attributes of a dm_env environment inside it, so the class decides.
-  if isinstance(environment, dm_env.Environment) or hasattr(type(environment), 'observation_spec'):
+  # robosuite's wrapper for gym has an `observation_spec` too, but its `action_spec` is no method.
+  has_specs = hasattr(type(environment), 'observation_spec') and callable(
+    getattr(environment, 'action_spec', None)
+  )
+  if isinstance(environment, dm_env.Environment) or has_specs:
     return environment
   # Vectors have both spaces too.
   if hasattr(environment, 'observation_space') and not hasattr(environment, 'num_envs'):

@@ -23,6 +23,7 @@ _MID = dm_env.StepType.MID
 # Keys of an info, where a wrapper that has already reset the environment puts an episode's last
 # observation; the second is that of gym and of gymnasium before 1.1.
 LAST_OBSERVATION = ('final_obs', 'final_observation')
+_PACKAGES = ('gym', 'gymnasium')  # whose own wrappers pass a seed on, if they take one
 
 
 class GymEnvironment(dm_env.Environment):
@@ -150,17 +151,35 @@ class GymEnvironment(dm_env.Environment):
     seed, self._seed = self._seed, None
     if seed is None:
       return self._environment.reset()
-    # A wrapper accepts **kwargs for the wrapped environment, so both signatures are checked.
     inside = getattr(self._environment, 'unwrapped', self._environment)
-    if _accepts(self._environment.reset, 'seed') and _accepts(inside.reset, 'seed'):
+    wrappers = _wrappers(self._environment, inside)
+    takes_seed = _accepts(inside.reset, 'seed')
+    # A user's wrapper may take a seed, by name or within **kwargs, and not pass it on.
+    if takes_seed and not all(_passes_on_seed(wrapper) for wrapper in wrappers):
+      inside.reset(seed=seed)
+    # A wrapper accepts **kwargs for the wrapped environment, so all signatures are checked.
+    if takes_seed and all(_accepts(wrapper.reset, 'seed') for wrapper in wrappers):
       return self._environment.reset(seed=seed)
     if callable(getattr(self._environment, 'seed', None)):
       self._environment.seed(seed)
-    elif _accepts(inside.reset, 'seed'):
-      inside.reset(seed=seed)
-    elif callable(getattr(inside, 'seed', None)):
+    elif not takes_seed and callable(getattr(inside, 'seed', None)):
       inside.seed(seed)
     return self._environment.reset()
+
+
+def _wrappers(environment: Any, inside: Any) -> list[Any]:
+  """Returns the wrappers around an environment that are known by their attribute `env`."""
+  found = []
+  while environment is not inside and environment is not None:
+    found.append(environment)
+    environment = getattr(environment, 'env', None)
+  return found
+
+
+def _passes_on_seed(wrapper: Any) -> bool:
+  """Whether a wrapper surely passes on the seed that its `reset` is given."""
+  is_own = type(wrapper).__module__.partition('.')[0] in _PACKAGES
+  return is_own and _accepts(wrapper.reset, 'seed')
 
 
 def _as_bool(end: Any) -> bool:

@@ -52,7 +52,10 @@ def make(
       raise types.UserError(f'no pictures of {level!r}: {error}') from error
   with warnings.catch_warnings():
     warnings.filterwarnings('ignore', message='.*Box bound precision lowered')
-    environment = build(package, 'make', level, **{'disable_env_checker': True, **settings})
+    # gym before 0.24 has no checker, and would pass the argument on to the environment.
+    takes = inspect.signature(import_package(package).make).parameters
+    off = {'disable_env_checker': True} if 'disable_env_checker' in takes else {}
+    environment = build(package, 'make', level, **{**off, **settings})
   return gym_adapter.GymEnvironment(environment, seed, level)
 
 
@@ -100,7 +103,7 @@ def _registration(gym: Any, package: str, level: str) -> Any:
       dotted_path.import_module(module, f'{package} environment {level!r}')
     return gym.spec(registered)
   except (gym.error.Error, ImportError) as error:
-    spelled = spelled_elsewhere(package, level)
+    spelled = spelled_elsewhere(package, level, is_imported=isinstance(error, gym.error.Error))
     if spelled:  # gym's own message would be misleading
       raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
     near = near_names.near(registered, known_levels(package))
@@ -108,22 +111,28 @@ def _registration(gym: Any, package: str, level: str) -> Any:
     raise types.UserError(f'unknown {package} environment {level!r}{near}: {error}{fix}') from error
 
 
-def spelled_elsewhere(package: str, level: str) -> str:
-  """Says how other suites spell a level, for a message; '' if none has it."""
+def spelled_elsewhere(package: str, level: str, is_imported: bool = False) -> str:
+  """Says how other suites spell a level, for a message; '' if none has it.
+
+  is_imported: whether the module that the level may name has been imported, to register its ids.
+  """
   if hint := atari_games.hint(level):
     registered = level.rpartition(':')[2]
     if registered.startswith('ALE/') and importlib.util.find_spec('ale_py') is not None:
       hint += f", gymnasium's own is gymnasium:ale_py:{registered}"
     return hint
   if package == 'gym' and importlib.util.find_spec('gymnasium') is not None:
-    if level in known_levels('gymnasium'):
+    registered = level.rpartition(':')[2] if is_imported else level
+    if registered in known_levels('gymnasium'):
       return f': gym does not have it, gymnasium does; write gymnasium:{level}'
   return ''
 
 
 def known_levels(package: str) -> list[str]:
   """Returns the ids registered in an installed `package`."""
-  return sorted(import_package(package).envs.registry)
+  registry = import_package(package).envs.registry
+  is_mapping = hasattr(registry, '__iter__')  # not before gym 0.24
+  return sorted(registry if is_mapping else (spec.id for spec in registry.all()))
 
 
 def _entry_point(gym: Any, spec: Any, mode: Any) -> Any:

@@ -14,8 +14,6 @@ from seed_acme.envs import choices
 from seed_acme.envs import time_steps
 
 _MOST_VALUES = 2**31 - 1  # of one choice
-# In old environments, the largest float32 means that an action has no bound.
-_NO_BOUND = 1e30
 
 
 class Converter:
@@ -113,11 +111,7 @@ def _discrete(space: Any, where: str, field: str) -> Converter:
 
 
 def _box(space: Any, where: str, field: str) -> Converter:
-  del where
-  is_action = field.partition('/')[0] == 'action'
-  if is_action and np.issubdtype(space.dtype, np.floating):
-    if (np.abs([space.low, space.high]) >= _NO_BOUND).any():
-      return _array(dm_specs.Array(space.shape, space.dtype))
+  del where, field
   return _array(dm_specs.BoundedArray(space.shape, space.dtype, space.low, space.high))
 
 

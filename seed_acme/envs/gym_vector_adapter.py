@@ -14,6 +14,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.envs import choices
+from seed_acme.envs import float_specs
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import gym_levels
 from seed_acme.envs import gym_spaces
@@ -69,12 +70,12 @@ class GymVector:
     self._observation_leaves = tree.flatten(self._observation_structure)
     self._action_leaves = tree.flatten(gym_spaces.leaves(actions))
     self.spec = types.EnvironmentSpec(
-      observation=tree.map_structure(vector.narrow_spec, observation),
-      action=tree.map_structure(vector.narrow_inwards, action),
+      observation=tree.map_structure(float_specs.narrow_spec, observation),
+      action=tree.map_structure(float_specs.narrow_inwards, action),
       frames_per_step=int(getattr(environment, 'frames_per_step', 1)),
     )
     self._action = vector.Structure(self.spec.action)
-    self._clips = [vector.clip_bounds(spec) for spec in vector.Structure(action).leaves]
+    self._clips = [float_specs.clip_bounds(spec) for spec in vector.Structure(action).leaves]
     self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
     self._has_ended = np.zeros(num_environments, bool)
     self._begun = False
@@ -112,6 +113,9 @@ class GymVector:
       expected = 'observation, reward, terminated, truncated, info'
       raise self._error('what step() returns', expected, time_steps.shown(result))
     observation, reward, terminated, truncated, info = result
+    for field, values in (('reward', reward), ('terminated', terminated), ('truncated', truncated)):
+      if np.shape(values) not in ((), (self.num_environments,)):  # it would be broadcast
+        raise self._error(field, f'shape ({self.num_environments},)', f'{np.shape(values)}')
     leaves = self._read(observation)
     self._has_ended = np.logical_or(terminated, truncated) & ~is_first
     if self._mode == _SAME_STEP:
@@ -126,10 +130,11 @@ class GymVector:
     for index in np.flatnonzero(self._has_ended):
       final = gym_adapter.last_observation(info, None)
       if final is None:
+        found = "has no 'final_obs'" if isinstance(info, dict) else f'is a {type(info).__name__}'
         raise types.UserError(
           f'{self._name} begins the next episode in the step that ends one ({_SAME_STEP}), and its '
-          "info has no 'final_obs': put the last observation there, or make the vector with "
-          f'autoreset_mode={_NEXT_STEP}'
+          f"info {found}: give a dict with the last observation as 'final_obs', or make the vector "
+          f'with autoreset_mode={_NEXT_STEP}'
         )
       last = self._arrays(_picked(final, index, self._observation_structure))
       for leaf, value, of_space in zip(leaves, last, self._observation_leaves):

@@ -13,6 +13,7 @@ import numpy as np
 import tree
 
 from seed_acme import types
+from seed_acme.envs import float_specs
 from seed_acme.envs import lockstep
 from seed_acme.envs import time_steps
 from seed_acme.envs.interpreters import spec_json
@@ -54,17 +55,18 @@ class VectorOfEnvironments:
     for index, environment in enumerate(self._environments[1:], start=1):
       self._require_equal_specs(index, environment)
     self.spec = types.EnvironmentSpec(
-      observation=tree.map_structure(narrow_spec, observation_spec),
-      action=tree.map_structure(narrow_inwards, action_spec),
+      observation=tree.map_structure(float_specs.narrow_spec, observation_spec),
+      action=tree.map_structure(float_specs.narrow_inwards, action_spec),
       frames_per_step=self._frames_per_step(),
     )
     self._action = Structure(action_spec)
-    self._clips = [clip_bounds(spec) for spec in self._action.leaves]
+    self._clips = [float_specs.clip_bounds(spec) for spec in self._action.leaves]
     self._observation = Structure(observation_spec)
     self._fields = time_steps.leaf_fields(observation_spec)
     # (shape and dtype as the environment returns them, dtype that is passed on)
     self._leaves = [
-      (spec.shape, spec.dtype, narrow_spec(spec).dtype) for spec in tree.flatten(observation_spec)
+      (spec.shape, spec.dtype, float_specs.narrow_spec(spec).dtype)
+      for spec in tree.flatten(observation_spec)
     ]
     self._has_ended = [True] * self.num_environments
     self._any_ended = True  # any(_has_ended)
@@ -305,46 +307,3 @@ def _is_scalar(value: Any) -> bool:
     return np.asarray(value, np.float32).shape == ()
   except (TypeError, ValueError):
     return False
-
-
-def narrow_spec(spec: dm_specs.Array) -> dm_specs.Array:
-  """Returns the specification with float32 in place of float64."""
-  if spec.dtype != np.float64:
-    return spec
-  if isinstance(spec, dm_specs.BoundedArray):
-    with np.errstate(over='ignore'):  # a bound that float32 cannot hold becomes infinite
-      return spec.replace(
-        dtype=np.float32,
-        minimum=spec.minimum.astype(np.float32),
-        maximum=spec.maximum.astype(np.float32),
-      )
-  return spec.replace(dtype=np.float32)
-
-
-def narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
-  """Does `narrow_spec` for actions: values within the new bounds are also within the old ones.
-
-  Where no float32 is within the old bounds, as with a locked joint, both become the nearest one.
-  """
-  narrow = narrow_spec(spec)
-  if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
-    return narrow
-  low, high = narrow.minimum, narrow.maximum
-  low = np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low)
-  high = np.where(high > spec.maximum, np.nextafter(high, np.float32(-np.inf)), high)
-  is_empty = low > high
-  if is_empty.any():
-    low, high = (np.where(is_empty, narrow.minimum, bound) for bound in (low, high))
-  return narrow.replace(minimum=low, maximum=high)
-
-
-def clip_bounds(spec: dm_specs.Array) -> tuple[np.ndarray, np.ndarray] | None:
-  """Returns the bounds to which an action within those of `narrow_inwards` must be clipped, in the
-  environment's dtype; None if it is within them anyway."""
-  narrow = narrow_inwards(spec)
-  if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
-    return None
-  # In float64, to which numpy would not convert an array for the sake of a single number.
-  low, high = narrow.minimum.astype(np.float64), narrow.maximum.astype(np.float64)
-  is_within = (low >= spec.minimum).all() and (high <= spec.maximum).all()
-  return None if is_within else (spec.minimum, spec.maximum)

@@ -42,6 +42,12 @@ def test_numbers_that_no_game_can_be_played_with_are_refused(level, name, value,
     _check(level, **{name: value})
 
 
+@pytest.mark.parametrize('level', ['ConnectFour-v1', 'SparrowMahjong-v1'])
+def test_a_game_of_several_players_is_refused(level):
+  with pytest.raises(types.UserError, match=f"'envpool:{level}' is for up to [23] players"):
+    _check(level)
+
+
 def test_the_least_numbers_are_right():
   _check(
     'Pong-v5', frame_skip=1, stack_num=1, noop_max=1, num_threads=0, repeat_action_probability=0

@@ -91,11 +91,24 @@ def test_the_packages_own_checker_is_off_unless_asked_for(package, monkeypatch):
   asked = []
   inner = gym_environments.OldStyle(sys.modules[package].spaces)
   monkeypatch.setattr(
-    sys.modules[package], 'make', lambda level, **settings: asked.append(settings) or inner
+    sys.modules[package],
+    'make',
+    lambda id, disable_env_checker=None: asked.append(disable_env_checker) or inner,
   )
   for settings in ({}, {'disable_env_checker': False}):
     gym_levels.make(package, 'CartPole-v1', 1, settings)
-  assert [settings['disable_env_checker'] for settings in asked] == [True, False]
+  assert asked == [True, False]
+
+
+def test_a_package_without_a_checker_or_a_mapping_is_used(package, monkeypatch):
+  """As gym was before 0.24."""
+  gym = sys.modules[package]
+  made = gym_environments.OldStyle(gym.spaces)
+  monkeypatch.setattr(gym, 'make', lambda id, **settings: made if not settings else 1 / 0)
+  gym_levels.make(package, 'CartPole-v1', 1, {})
+  specs = [python_types.SimpleNamespace(id=level) for level in ('B-v0', 'A-v0')]
+  monkeypatch.setattr(gym.envs, 'registry', python_types.SimpleNamespace(all=lambda: specs))
+  assert gym_levels.known_levels(package) == ['A-v0', 'B-v0']
 
 
 @pytest.mark.parametrize(
@@ -179,6 +192,48 @@ def test_an_environment_below_a_wrapper_that_takes_no_seed_is_seeded(is_old):
   assert (inside.seeds if is_old else inside.resets) == ([5] if is_old else [5, None, None])
 
 
+class _Noisy:
+  """Mixed into an environment whose first observation is random."""
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return self.np_random.random(1).astype(np.float32), {}
+
+  def step(self, action):
+    return np.zeros(1, np.float32), 0.0, False, False, {}
+
+
+def _drops(self, **kwargs):
+  return self.env.reset()
+
+
+def _ignores(self, *, seed=None, options=None):
+  return self.env.reset()
+
+
+def _takes_none(self):
+  return self.env.reset()
+
+
+@pytest.mark.parametrize(
+  ('reset', 'is_within'),
+  [(_drops, False), (_drops, True), (_ignores, False), (_ignores, True), (_takes_none, False)],
+)
+def test_an_environment_below_a_wrapper_that_drops_the_seed_is_seeded(package, reset, is_within):
+  gym = gym_environments.import_package(package)
+  box = {'observation_space': gym.spaces.Box(0, 1, (1,)), 'action_space': gym.spaces.Discrete(2)}
+  inside = type('Inside', (_Noisy, gym.Env), box)
+  wrapper = type('Own', (gym.Wrapper,), {'reset': reset, '__module__': 'mine'})
+
+  def first(seed):
+    wrapped = wrapper(inside())
+    if is_within:  # a wrapper of the package, which passes on what it is given
+      wrapped = gym.wrappers.RecordEpisodeStatistics(wrapped)
+    return gym_adapter.GymEnvironment(wrapped, seed, 'wrapped').reset().observation[0]
+
+  assert first(5) == first(5) != first(6)
+
+
 @pytest.mark.parametrize('key', ['final_obs', 'final_observation'])
 @pytest.mark.parametrize('ending', [(True, False), (False, True), (False, False)])
 def test_the_last_observation_is_that_of_the_info_where_a_wrapper_has_reset(key, ending):
@@ -212,8 +267,9 @@ def test_a_bound_at_the_end_of_float32_is_none(package, bound, is_bounded):
   environment, inner = gym_environments.adapt(
     spaces.Box(low, high), spaces.Dict({'a': spaces.Box(low, high)}), np.float32([0, 3e38])
   )
-  assert isinstance(environment.action_spec()['a'], dm_specs.BoundedArray) == is_bounded
-  assert isinstance(environment.observation_spec(), dm_specs.BoundedArray)
+  spec = vector.VectorOfEnvironments([environment], 'one').spec
+  assert isinstance(spec.action['a'], dm_specs.BoundedArray) == is_bounded
+  assert isinstance(spec.observation, dm_specs.BoundedArray)
   environment.reset()
   environment.step({'a': np.float32([1, 5])})
   np.testing.assert_array_equal(inner.actions[0]['a'], [1, 5])

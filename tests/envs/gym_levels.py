@@ -24,6 +24,8 @@ def _register(package):
       return self.settings['level'], 0.0, False, False, {}
 
   gym.register('Any-v0', entry_point=Anything)
+  if package == 'gymnasium':
+    gym.register('Only-v0', entry_point=Anything)
   if package == 'gymnasium' and hasattr(gym.vector, 'AutoresetMode'):
 
     class OnlyVector(gym.vector.SyncVectorEnv):

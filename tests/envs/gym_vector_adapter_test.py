@@ -176,12 +176,21 @@ def test_what_is_wrong_is_said_before_the_first_step(name, settings, message):
   [
     (f'{_MINE}:make', {'mode': 'SameStep', 'is_deaf': True}, 'does not heed the reset_mask'),
     (f'{_MINE}:make_no_final', {}, "its info has no 'final_obs'"),
+    (f'{_MINE}:make_lists_info', {}, "its info is a list: give a dict with .* as 'final_obs'"),
   ],
 )
 def test_a_vector_that_does_not_keep_the_contract_is_named(name, settings, message):
   environment = _make(name, **settings)
   with pytest.raises(types.UserError, match=f'{message}.*autoreset_mode=NextStep'):
     environment_contract.play(environment, 10)
+  environment.close()
+
+
+@pytest.mark.parametrize(('field', 'name'), [(1, 'reward'), (2, 'terminated'), (3, 'truncated')])
+def test_a_column_of_numbers_is_named_before_it_is_broadcast(field, name):
+  environment = _make(f'{_MINE}:make_columns', field=field)
+  with pytest.raises(types.UserError, match=rf'{name}: expected shape \(4,\), got \(4, 1\)$'):
+    environment_contract.play(environment, 2)
   environment.close()
 
 

@@ -114,6 +114,35 @@ class NoFinal(vector.SyncVectorEnv):
     return (*row, info)
 
 
+class Columns(vector.SyncVectorEnv):
+  """A vector that returns a column where numbers are due. field: which, 1 is the reward."""
+
+  def __init__(self, makers, field):
+    super().__init__(makers)
+    self._field = field
+
+  def step(self, actions):
+    row = list(super().step(actions))
+    row[self._field] = row[self._field][:, None]
+    return tuple(row)
+
+
+def make_columns(seed, num_environments, field):
+  return Columns([Counting] * num_environments, field)
+
+
+class ListsInfo(vector.SyncVectorEnv):
+  """A vector whose info is a list."""
+
+  def step(self, actions):
+    *row, info = super().step(actions)
+    return (*row, [info])
+
+
+def make_lists_info(seed, num_environments):
+  return ListsInfo([Counting] * num_environments, autoreset_mode='SameStep')
+
+
 def make_no_final(seed, num_environments):
   return NoFinal([Counting] * num_environments, autoreset_mode='SameStep')
 

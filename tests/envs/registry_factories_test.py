@@ -87,6 +87,24 @@ class PassesOn:
     return self._level.step(action)
 
 
+class LikeRobosuite:
+  # A gym environment with names of dm_env that mean something else.
+
+  def __init__(self, seed):
+    import gymnasium
+    self._level = gymnasium.make('CartPole-v1')
+    self.observation_space = self._level.observation_space
+    self.action_space = self._level.action_space
+    self.reset, self.step = self._level.reset, self._level.step
+
+  def observation_spec(self):
+    return {'state': np.zeros(4)}
+
+  @property
+  def action_spec(self):
+    return np.full(2, -1.0), np.full(2, 1.0)
+
+
 def make_catch_without_number(seed):
   return catch.Catch(2, seed)
 
@@ -151,9 +169,11 @@ def test_user_factory_may_return_gymnasium(user_module):
   np.testing.assert_array_equal(environment.step(np.zeros(2, np.int32)).discount, 1)
 
 
-def test_a_gym_environment_may_have_a_dm_env_inside(user_module):
+@pytest.mark.parametrize('name', ['PassesOn', 'LikeRobosuite'])
+def test_a_gym_environment_may_have_names_of_dm_env(user_module, name):
+  """Those of one inside, or others."""
   pytest.importorskip('gymnasium')
-  environment = registry.make(configs.of('user_levels:PassesOn'), 2, seed=7)
+  environment = registry.make(configs.of(f'user_levels:{name}'), 2, seed=7)
   assert environment.spec.observation.shape == (4,)
   assert environment.reset().observation.shape == (2, 4)
   assert (environment.step(np.zeros(2, np.int32)).step_type == types.MID).all()

@@ -176,6 +176,15 @@ def test_ids_of_another_suite_name_the_spelling_that_works(environment_id, other
     registry.check(configs.of(other))
 
 
+def test_an_id_that_a_module_registers_with_gymnasium_alone_is_spelled_so():
+  for package in ('gym', 'gymnasium'):
+    pytest.importorskip(package)
+  level = 'tests.envs.gym_levels:Only-v0'
+  with pytest.raises(types.UserError, match=f'gymnasium does; write gymnasium:{level}$'):
+    registry.check(configs.of(level))
+  registry.check(configs.of(f'gymnasium:{level}'))
+
+
 def test_without_gym_an_id_is_spelled_as_gymnasium_has_it(monkeypatch):
   pytest.importorskip('gymnasium')
   is_installed = suite.is_installed

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from seed_acme import types
+from seed_acme.envs import float_specs
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 from tests import scripted_environments
@@ -93,7 +94,7 @@ def test_float64_becomes_float32_and_other_dtypes_stay():
 
 
 def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
-  low, high = np.array([-0.1, -0.8, -1.0]), np.array([0.7, 1.1, 1e300])
+  low, high = np.array([-0.1, -0.8, -1.0]), np.array([0.7, 1.1, 1e20])
 
   class Odd(scripted_environments.ScriptedEnvironment):
     def action_spec(self):
@@ -108,9 +109,24 @@ def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
   assert np.isfinite(spec.maximum).all()
 
 
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+@pytest.mark.parametrize(
+  ('low', 'high'), [(-1e30, 1e30), (0, np.finfo(np.float32).max), ([-1, -1], [1, np.inf])]
+)
+def test_bounds_of_actions_that_are_limits_of_the_type_are_none(dtype, low, high):
+  """Otherwise the environment would get actions of 1e37, scaled to its bounds."""
+
+  class Odd(scripted_environments.ScriptedEnvironment):
+    def action_spec(self):
+      return dm_specs.BoundedArray((2,), dtype, low, high)
+
+  spec = vector.VectorOfEnvironments([Odd()], 'odd').spec
+  assert spec.action == dm_specs.Array((2,), np.float32)
+
+
 def test_a_bound_for_all_numbers_is_held_like_one_for_each():
   spec = dm_specs.BoundedArray((2,), np.float64, 0.7, [0.7, 1.0])
-  low, high = vector.clip_bounds(spec)
+  low, high = float_specs.clip_bounds(spec)
   assert low == 0.7 and high.tolist() == [0.7, 1.0]
 
 
