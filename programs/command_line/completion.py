@@ -24,15 +24,18 @@ from seed_acme.programs.command_line import options as options_lib
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import packed_run
 
-# Candidates are whole words, but bash replaces only the part after the last `=` or `:`.
+# Candidates are whole words, but bash replaces only the part after the last `=` or `:`. It inserts
+# them as they are, so their spaces are escaped here; zsh does that itself.
 _BASH = r"""
 _seed_acme() {
-  local line=${COMP_LINE:0:COMP_POINT} IFS=$'\n' stem=''
-  local word=${line##*[[:blank:]]}
+  local line=${COMP_LINE:0:COMP_POINT} IFS=$'\n' stem='' space=$'\1'
+  local word=${line//'\ '/$space}
+  word=${word##*[[:blank:]]}
   [[ $COMP_WORDBREAKS == *=* ]] && stem=${word%"${word##*[=:]}"}
   COMPREPLY=($("$1" completion bash --line="$line" 2>/dev/null))
-  COMPREPLY=("${COMPREPLY[@]#"$stem"}")
+  COMPREPLY=("${COMPREPLY[@]#"${stem//$space/ }"}")
   [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./:] ]] && compopt -o nospace
+  COMPREPLY=("${COMPREPLY[@]// /\\ }")
   return 0
 }
 complete -F _seed_acme seed-acme
@@ -48,6 +51,7 @@ _seed_acme() {
 }
 compdef _seed_acme seed-acme
 """
+_SPACE = '\1'  # stands for an escaped one within a word
 _SCRIPTS = {'bash': _BASH, 'zsh': _ZSH}
 _FOLDERS = ('run_dir', 'out', 'save', 'from', 'prices', 'folder')
 # folders, or zips that `pack` has written
@@ -77,7 +81,7 @@ def complete(arguments: CompletionArguments) -> int:
 
 def candidates(line: str) -> list[str]:
   """Returns candidates for the line's last word. Those ending in `=`, `.`, `/` or `:` continue."""
-  words = line.split(' ')
+  words = [word.replace(_SPACE, ' ') for word in line.replace('\\ ', _SPACE).split(' ')]
   words = [words[0], *(word for word in words[1:-1] if word), words[-1]]
   last = words[-1]
   if len(words) == 2:

@@ -1,14 +1,16 @@
-"""Dictionary settings that a configuration does not mention, given on the command line by name.
+"""Dictionary settings that a configuration does not mention, given on the command line.
 
 tyro makes options only for the keys that a dictionary already has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
+import itertools
 
 from seed_acme import config as config_lib
+from seed_acme import types
 
 DICTIONARIES = ('environment.settings', 'network.torso_settings')
 
@@ -17,7 +19,12 @@ def add(
   config: config_lib.ExperimentConfig, words: Sequence[str]
 ) -> tuple[config_lib.ExperimentConfig, list[str]]:
   """Returns the configuration with the settings that `--config.environment.settings.NAME=VALUE`
-  adds, and the other words. Validation checks later whether the environment has such a setting."""
+  adds, and the other words. Validation checks later whether the environment has such a setting.
+
+  Raises `types.UserError` for a setting `true` or `false`, which would be a string.
+  """
+  for name, text in _pairs(words):
+    _value(name, text)
   rest = []
   for argument in words:
     path, name, text = _split(argument)
@@ -27,10 +34,13 @@ def add(
     part, field = path.split('.')
     record = getattr(config, part)
     known = getattr(record, field)
-    if name in known:  # tyro checks the value against the type that it has there
+    value = _value(name, text)
+    # A number that happens to be whole in the configuration may become one that is not.
+    is_fraction = type(known.get(name)) is int and type(value) is float
+    if name in known and not is_fraction:  # tyro checks it against the type that it has there
       rest.append(argument)
       continue
-    record = dataclasses.replace(record, **{field: {**known, name: _value(text)}})
+    record = dataclasses.replace(record, **{field: {**known, name: value}})
     config = dataclasses.replace(config, **{part: record})
   return config, rest
 
@@ -45,8 +55,22 @@ def _split(argument: str) -> tuple[str, str, str]:
   return '', '', ''
 
 
-def _value(text: str) -> config_lib.Setting:
-  """Parses a value: True or False, a number, or else a string."""
+def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+  """Returns the names and values of `--config.environment.settings rows 10 columns 5`."""
+  for path in DICTIONARIES:
+    flag = f'--config.{path}'
+    if flag in words:
+      after = words[words.index(flag) + 1 :]
+      given = list(itertools.takewhile(lambda word: not word.startswith('--'), after))
+      yield from zip(given[::2], given[1::2])
+
+
+def _value(name: str, text: str) -> config_lib.Setting:
+  """Parses the value of a setting: True or False, a number, or else a string."""
+  if text.lower() in ('true', 'false') and text != text.capitalize():
+    raise types.UserError(
+      f'the setting {name} ({text!r}) would be a string: write {text.capitalize()}'
+    )
   if text in ('True', 'False'):
     return text == 'True'
   for kind in (int, float):

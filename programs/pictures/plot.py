@@ -142,10 +142,10 @@ def band(xs: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[Piece]:
     reached = max(reached, end)
     left = [k for k in left if xs[k][-1] > end + _SAME_END * abs(end)]
   if not pieces:  # runs of one row, or runs that share no range
-    start = max(x[0] for x in xs)
-    pieces = [
-      _piece(np.array([start]), [k for k in range(len(xs)) if xs[k][-1] >= start], xs, curves)
-    ]
+    for start in sorted({x[0] for x in xs}, reverse=True):
+      there = [k for k, x in enumerate(xs) if x[0] <= start <= x[-1]]
+      if 2 * len(there) >= len(xs):
+        return [_piece(np.array([start]), there, xs, curves)]
   return pieces
 
 

@@ -30,7 +30,9 @@ def settings(path: str | os.PathLike[str]) -> Settings:
   flat: Settings = {}
 
   def add(value: Any, name: str) -> None:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value.get('type') == 'float':  # an infinity, as JSON has none
+      flat[name] = value.get('value')
+    elif isinstance(value, dict):
       for key, item in value.items():
         add(item, f'{name}.{key}' if name else key)
     else:

@@ -98,7 +98,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='action_bounds_narrowed_outwards',
-    file='seed_acme/envs/vector.py',
+    file='seed_acme/envs/float_specs.py',
     old='low = np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low)',
     new='low = np.where(low < spec.minimum, low, low)',
     tests='tests/envs/vector_test.py::test_narrowed_action_bounds_stay_inside_and_exact_ones_stay',

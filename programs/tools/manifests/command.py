@@ -23,6 +23,7 @@ from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.front_end import warm_start
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.tools.manifests import deployment as deployment_lib
 from seed_acme.programs.tools.manifests import kubernetes
@@ -111,6 +112,17 @@ def manifest(arguments: ManifestArguments, given: given_lib.Given) -> int:
   return write(arguments, given.config())
 
 
+def _check_start(name: str) -> None:
+  """Raises `types.UserError` for a start from this machine's newest run; tells of a path."""
+  if warm_start.behind_latest(name):
+    raise types.UserError(
+      f'--config.initial_checkpoint={name} is a link of this machine: copy the run into a bucket '
+      'and give its gs://, or put it into the image and give its path there'
+    )
+  if name and '://' not in name:
+    print(f'Notice: initial_checkpoint ({name}) must be a path within the image', file=sys.stderr)
+
+
 def write(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> int:
   """Checks the options, writes the manifest, prints the next commands; returns the exit code."""
   config_validation.validate(config)
@@ -118,6 +130,7 @@ def write(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> 
   launches.refuse_shards_elsewhere(layout)
   filming.refuse_elsewhere(config.record_every, 'Kubernetes')
   cluster_file.refuse_courier(config)
+  _check_start(config.initial_checkpoint)
   deployment = _deployment(arguments, config)
   made = kubernetes.objects(config, deployment)
   text = yaml.dump_all(made, Dumper=_Dumper, sort_keys=False, width=100)

@@ -150,6 +150,8 @@ def _plan(
   products = sweep_grid.parse(arguments.grid, config)
   _check_given_once({field for product in products for field in product}, overridden, '--grid')
   if saved is not None:
+    if not products:
+      _check_given_once(set(saved.fields()), overridden, 'the grid of the sweep in --out')
     return sweep_plan.make(
       config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
     )

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.programs.command_line import given as given_lib
+from seed_acme.programs.command_line import new_settings
 from seed_acme.programs.command_line import parsing
 from seed_acme.programs.command_line import wrong_arguments
 
@@ -222,6 +223,11 @@ def check_field(field: str, base: config_lib.ExperimentConfig, option: str = _OP
   known = field_names(base)
   if field not in known:
     near = wrong_arguments.near(field, known)
+    dictionary, _, name = field.rpartition('.')
+    if dictionary in new_settings.DICTIONARIES:
+      raise types.UserError(
+        f'{option} has {field}: write {dictionary}=[{name},VALUE],[{name},VALUE]'
+      )
     hint = f'did you mean {", ".join(near)}?' if near else 'seed-acme train --help shows all fields'
     raise types.UserError(f'{option}: {base.name} has no field {field!r}; {hint}')
 
@@ -238,7 +244,11 @@ def parse_value(
     )
   flag = f'--config.{field}'
   argv = [flag, *given.words] if given.is_bracketed else [f'{flag}={given}']
+  if field in new_settings.DICTIONARIES and given.is_bracketed and len(given.words) % 2 == 0:
+    # by name, so that the other settings of the configuration stay
+    argv = [f'{flag}.{name}={text}' for name, text in zip(given.words[::2], given.words[1::2])]
   try:
+    base, argv = new_settings.add(base, argv)
     parsed = parsing.parse(given_lib.Overrides, argv, 'sweep', given_lib.Overrides(base))
   except types.UserError as error:
     reason = str(error).splitlines()[0]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import sys
+from typing import Any
 
+from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import labels as sweep_labels
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
@@ -63,7 +66,8 @@ def print_results(results: sweep_results.Results, as_json: bool) -> None:
   """Prints the number of runs by status and the table, of which text has the best rows only."""
   if as_json:
     runs, table = sweep_results.count(results), sweep_results.records(results)
-    print(json.dumps({'out': str(results.out), 'runs': runs, 'table': table}))
+    shown = {'out': str(results.out), 'runs': runs, 'table': list(map(_in_json, table))}
+    print(json.dumps(shown, allow_nan=False))
     return
   print(f'{sweep_results.describe_count(results)}:')
   print(sweep_results.text_table(results, _MAX_LISTED))
@@ -79,6 +83,12 @@ def print_results(results: sweep_results.Results, as_json: bool) -> None:
     if (results.out / name).exists()
   ]
   print(f'Written to {os.path.relpath(results.out)}: {", ".join(written)}')
+
+
+def _in_json(record: dict[str, Any]) -> dict[str, Any]:
+  """Replaces infinite settings by text, because JSON has no infinity."""
+  is_infinite = lambda value: isinstance(value, float) and not math.isfinite(value)
+  return {name: sweep_grid.text(x) if is_infinite(x) else x for name, x in record.items()}
 
 
 def print_failures(results: sweep_results.Results) -> None:

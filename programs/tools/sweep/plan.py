@@ -222,7 +222,8 @@ def _key(config: config_lib.ExperimentConfig) -> str:
 def _validate(plan: Plan) -> None:
   for combination in plan.combinations:
     with _naming(plan, combination):
-      config_validation.validate(combination.config)
+      last = dataclasses.replace(combination.config, seed=plan.base.seed + plan.num_seeds - 1)
+      config_validation.validate(last)
 
 
 def check_environments(plan: Plan, combinations: Iterable[Combination]) -> None:

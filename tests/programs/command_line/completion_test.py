@@ -89,6 +89,17 @@ def test_folders_and_the_users_own_file_which_is_not_run(tmp_path, monkeypatch):
   assert not (tmp_path / 'ran').exists()
 
 
+def test_a_path_with_spaces_is_one_word(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'my first runs' / 'one').mkdir(parents=True)
+  assert completion.candidates('seed-acme evaluate m') == ['my first runs/']
+  assert completion.candidates('seed-acme evaluate my\\ fi') == ['my first runs/']
+  for option in ('', '--run_dir='):
+    command = 'train ' if option else 'evaluate '
+    line = f'seed-acme {command}{option}my\\ first\\ runs/'
+    assert completion.candidates(line) == [f'{option}my first runs/one/']
+
+
 @pytest.mark.parametrize('arguments', [[], ['fish'], ['bash', 'zsh']])
 def test_another_shell_is_refused_and_the_help_has_the_line_to_install(arguments, capsys):
   assert cli.main(['completion', *arguments]) == 2
@@ -145,5 +156,8 @@ def test_a_real_shell_completes(name, tmp_path):
     shell.type('sch\t', 'edule=')
     shell.type('con\t', 'stant ')
     shell.type('--config.environment.id=atari:Po\t', 'ng ')
+    (tmp_path / 'two words' / 'one').mkdir(parents=True)
+    shell.type(f'--run_dir={tmp_path}/tw\t', 'o\\ words/')
+    shell.type('o\t', 'ne/')
   finally:
     shell.close()

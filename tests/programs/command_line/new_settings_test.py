@@ -1,5 +1,7 @@
 """Settings that the configuration does not mention, given on the command line."""
 
+import dataclasses
+
 import pytest
 
 from seed_acme import types
@@ -34,6 +36,29 @@ def test_a_setting_that_the_configuration_has_keeps_its_type():
   assert _parse('atari_vtrace_small', changed).environment.settings['full_action_set'] is True
   with pytest.raises(types.UserError, match='full_action_set'):
     _parse('atari_vtrace_small', '--config.environment.settings.full_action_set=perhaps')
+
+
+@pytest.mark.parametrize(
+  'words', [['.odd=false'], ['.odd=TRUE'], ['', 'rows', '5', 'odd', 'false'], ['', 'odd', 'true']]
+)
+def test_a_truth_in_small_letters_is_no_string(words):
+  """An environment would take 'false' for true."""
+  first, *rest = words
+  with pytest.raises(types.UserError, match=r'^the setting odd .* write (Tru|Fals)e$'):
+    _parse('catch_vtrace', f'--config.environment.settings{first}', *rest)
+
+
+def test_a_whole_number_may_become_a_fraction_and_no_word():
+  config = registry.load('catch_vtrace')
+  environment = dataclasses.replace(config.environment, settings={'power': 1})
+  config = dataclasses.replace(config, environment=environment)
+  _, given = given_lib.split(
+    command_lib.find('train'),
+    line_lib.read(['train', '--config=catch_vtrace', '--config.environment.settings.power=0.5']),
+  )
+  assert given.config(config).environment.settings == {'power': 0.5}
+  with pytest.raises(types.UserError, match='must be a whole number'):
+    given._replace(overrides=('--config.environment.settings.power=a',)).config(config)
 
 
 def test_settings_of_a_torso_and_other_arguments_beside_it():

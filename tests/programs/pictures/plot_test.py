@@ -218,6 +218,18 @@ def test_runs_of_one_row_and_runs_that_share_no_step_are_still_drawn():
   np.testing.assert_allclose(piece.interval.mean[[0, -1]], [5.0, 7.0])
 
 
+def test_a_single_run_is_not_drawn_as_the_mean_of_many():
+  ranges = ((3.3, 3.9), (4.3, 5.3), (2.6, 3.4), (3.5, 3.8), (3.3, 4.3))
+  curves = [
+    plot.Curve('', np.array(ends), np.arange(2.0), np.full(2, float(i)))
+    for i, ends in enumerate(ranges)
+  ]
+  (piece,) = _band(curves)  # no range is shared by three, 3.5 is
+  assert (list(piece.x), piece.num_runs) == ([3.5], 3)
+  np.testing.assert_allclose(piece.interval.mean, np.mean([0, 3, 4]))
+  assert _band([curves[i] for i in (1, 2, 3)]) == []
+
+
 @pytest.mark.slow
 def test_the_title_says_that_lines_are_thin_where_runs_have_ended(tmp_path):
   alike = [_run(tmp_path / str(i), np.arange(40.0)) for i in range(3)]

@@ -55,6 +55,15 @@ def test_the_type_of_a_record_is_left_out_only_if_its_fields_tell_it(tmp_path):
   assert run_groups.labels(told, ['a', 'b']) == ['x, torso.size=8', 'x, torso.size=absent']
 
 
+def test_an_infinite_value_is_a_value_of_its_field(tmp_path):
+  configs = [
+    dataclasses.replace(_BASE, agent=dataclasses.replace(_BASE.agent, rho_clip=clip))
+    for clip in (1.0, float('inf'))
+  ]
+  for label, clip in zip(_labels(tmp_path, configs), ('1.0', 'inf'), strict=True):
+    assert label.endswith(f'agent.rho_clip={clip}')
+
+
 def test_labels_have_the_fields_that_tell_lines_apart():
   base = {'name': 'x', **{f'agent.field_{i}': 0 for i in range(6)}}
   groups = [base, *({**base, f'agent.field_{i}': 1} for i in (0, 1, 2, 4))]

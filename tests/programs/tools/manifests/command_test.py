@@ -1,5 +1,6 @@
 """The command that writes a manifest: its output, tokens, wrong input."""
 
+import dataclasses
 import json
 import re
 
@@ -23,6 +24,25 @@ def test_the_command_that_stops_leaves_the_run(tmp_path, capsys):
   assert f'Remove everything, the run with its checkpoints, too: kubectl delete -f {path}' in out
   assert manifest_command.write(*manifests.arguments(out=str(path), storage='none')) == 0
   assert f'Remove everything: kubectl delete -f {path}' in capsys.readouterr().out
+
+
+def test_a_start_from_this_machine_is_refused_or_told(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'runs' / 'mine').mkdir(parents=True)
+  (tmp_path / 'runs' / 'latest').symlink_to('mine')
+  arguments, config = manifests.arguments()
+  for name, words in (
+    ('runs/mine', 'must be a path within the image'),
+    ('gs://bucket/run', ''),
+    ('', ''),
+  ):
+    config = dataclasses.replace(config, initial_checkpoint=name)
+    assert manifest_command.write(arguments, config) == 0
+    said = capsys.readouterr().err
+    assert words in said and bool(words) == ('initial_checkpoint' in said)
+  config = dataclasses.replace(config, initial_checkpoint='runs/latest@best')
+  with pytest.raises(types.UserError, match='runs/latest@best is a link of this machine'):
+    manifest_command.write(arguments, config)
 
 
 def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):

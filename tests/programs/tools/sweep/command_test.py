@@ -252,6 +252,15 @@ def test_after_a_run_that_fails_the_others_are_finished_and_it_is_told_at_the_en
   assert len(err.splitlines()) == 2
 
 
+def test_a_swept_field_is_not_overridden_in_vain_on_resuming(may_start, capsys, monkeypatch):
+  monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)
+  config = registry.load('catch_vtrace')
+  (may_start / 'out').mkdir()
+  saved_plan.save(sweep_plan.make(config, [{'total_steps': (1500, 3000)}], 1), may_start / 'out')
+  assert cli.main(['sweep', '--out=out', '--config.total_steps=200000']) == 2
+  assert 'total_steps is given by --config.total_steps and in the grid' in capsys.readouterr().err
+
+
 def test_a_run_that_was_begun_with_other_values_is_not_touched(may_start, capsys, monkeypatch):
   here = may_start
   monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)

@@ -84,7 +84,10 @@ def test_a_value_is_written_as_it_is_read(value, text):
     ('agent.discout=0.9', ['agent.discout', 'agent.discount?']),
     ('learning_rate=0.9', ['learning_rate', 'agent.optimizer.learning_rate?']),
     ('agent.optimizer=adam', ['agent.optimizer', 'agent.optimizer.name']),
-    ('environment.settings.rows=5', ['environment.settings.rows', 'environment.settings?']),
+    (
+      'environment.settings.rows=5',
+      ['environment.settings.rows: write environment.settings=[rows,V'],
+    ),
     ('zzz=1', ['zzz', '--help']),
     ('network.mlp_sizes=64,64', ['64 twice', '[64,64]']),
     ('network.mlp_sizes=(64,64)', ['(64', '[64,64]']),
@@ -104,6 +107,23 @@ def test_wrong_text_is_answered_in_one_line(grid, words):
   assert '\n' not in message
   for word in words:
     assert word in message
+
+
+def test_settings_in_a_grid_stand_beside_those_of_the_configuration():
+  base = registry.load('bitflip_sac_her')
+  assert base.environment.settings == {'num_bits': 10}
+  [product] = sweep_grid.parse(
+    ['environment.settings=[num_bits,4],[odd,0.5],[odd,a,num_bits,5]'], base
+  )
+  assert product['environment.settings'] == (
+    {'num_bits': 4},
+    {'num_bits': 10, 'odd': 0.5},
+    {'num_bits': 5, 'odd': 'a'},
+  )
+  with pytest.raises(
+    types.UserError, match=r'settings=\[odd,false\]: the setting odd .* write False'
+  ):
+    sweep_grid.parse(['environment.settings=[odd,false]'], base)
 
 
 def _file(tmp_path, text):

@@ -57,6 +57,13 @@ def test_fields_that_change_nothing_in_any_combination_are_told_apart():
   assert plan.idle_fields([epsilon]) == {epsilon: 'agent.policy_loss is vpg'}
 
 
+def test_a_last_seed_that_is_too_large_is_refused():
+  base = dataclasses.replace(_BASE, seed=2**64 - 2)
+  assert len(_plan(base=base).runs(pathlib.Path())) == 2
+  with pytest.raises(types.UserError, match=rf'^seed \({2**64}\) must be in'):
+    _plan(base=base, num_seeds=3)
+
+
 @pytest.mark.slow
 def test_the_same_configuration_is_run_once_however_it_is_written():
   assert (_BASE.agent.lambda_, _BASE.agent.discount) == (1.0, 0.99)

@@ -16,6 +16,7 @@ from seed_acme.programs.system import processes
 from seed_acme.programs.tools.reports import sweep_plot
 from seed_acme.programs.tools.sweep import figures as sweep_figures
 from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import output as sweep_output
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import results as sweep_results
 from seed_acme.programs.tools.sweep import saved_plan
@@ -240,6 +241,13 @@ def test_a_sweep_whose_runs_are_finished_is_reported_from_their_curves(
   assert '12 of them finished' in shown and '12 of 12 runs finished:' in shown
   assert (tmp_path / 'curves.png').stat().st_size > 500
   assert tried == []
+
+
+def test_an_infinite_setting_is_text_in_json(tmp_path, capsys):
+  plan = sweep_plan.make(_BASE, [{'agent.rho_clip': (1.0, float('inf'))}], 1)
+  sweep_output.print_results(_read(plan, tmp_path), as_json=True)
+  record = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+  assert {row['agent.rho_clip'] for row in record['table']} == {1.0, 'inf'}
 
 
 def test_report_rewrites_everything_and_runs_nothing(plan, tmp_path, monkeypatch, capsys):
