@@ -196,8 +196,9 @@ class InferenceConfig:
   """The batched inference server.
 
   batch_size: number of rows at which a batch is run immediately; 0 = half of the training
-    environments, so that one half steps while the other half's actions are computed; all of them,
-    if they step as one group. With several inference devices, of those that each one serves.
+    environments, in whole groups, so that one half steps while the other half's actions are
+    computed; all of them, if they step as one group. With several inference devices, of those that
+    each one serves.
   timeout_ms: time after which a smaller batch is run.
   publish_period: learner updates between two publications of the weights.
   strictly_on_policy: every update learns only from rows that were acted with the weights it starts

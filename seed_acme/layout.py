@@ -179,7 +179,8 @@ class Layout:
 
   def batch_rows(self, learner: int, num_devices: int) -> tuple[int, ...]:
     """Returns the number of rows at which each of a host's devices runs a batch immediately: by
-    default half of its training environments, so that the others step meanwhile."""
+    default half of its training environments, so that the others step meanwhile. That is rounded
+    down to whole groups, which come as one request: half a group would only be waited for."""
     if self.inference_rows and num_devices == len(self.learners) == 1:
       return (self.inference_rows,)  # evaluation may share the batch
     rows = []
@@ -187,6 +188,7 @@ class Layout:
       its = [a for a in self.actors_of(learner) if self._device(a, num_devices) == device]
       number = sum(len(actor.env_ids) for actor in its)
       half = number // max(1, min(2, sum(len(actor.groups) for actor in its)))
+      half -= half % self.environments_per_group
       rows.append(min(self.inference_rows, number) if self.inference_rows else half)
     return tuple(rows)
 

@@ -136,9 +136,12 @@ def test_evaluation_environments_give_nothing_to_an_update():
 
 
 @pytest.mark.parametrize(
-  'num_actors, groups, expected', [(1, 1, 32), (1, 2, 16), (2, 1, 32), (4, 1, 64), (4, 2, 64)]
+  'num_actors, groups, expected',
+  [(1, 1, 32), (1, 2, 16), (2, 1, 32), (4, 1, 64), (4, 2, 64), (3, 1, 32), (5, 1, 64), (3, 2, 48)],
 )
-def test_the_automatic_batch_is_half_of_the_environments(num_actors, groups, expected):
+def test_the_automatic_batch_is_half_of_the_environments_in_whole_groups(
+  num_actors, groups, expected
+):
   config = _experiment(
     num_actors=num_actors,
     environments_per_actor=32,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import threading
 import time
 from typing import Union
@@ -78,6 +78,7 @@ class Batcher:
     self._accepts_training = accepts_training
     self._lock = threading.Lock()
     self._pending: list[PendingRequest] = []
+    self._num_rows = 0  # of all pending requests
     self._num_callers = 0
     self._closed = False
     self._nothing_to_run = True  # at the last look of `next_batch`: no request, or all held back
@@ -93,6 +94,7 @@ class Batcher:
       self._num_callers -= 1
       if pending is not None and pending in self._pending:
         self._pending.remove(pending)
+        self._num_rows -= pending.request.env_ids.size
         pending.answer(STOPPED)
     self.loop.wake()
 
@@ -103,17 +105,15 @@ class Batcher:
         pending.answer(STOPPED)
         return
       self._pending.append(pending)
+      self._num_rows += pending.request.env_ids.size
       # Waking the inference thread costs more than this check. If it waits for the time-out
       # of an older request, this one need not wake it.
-      if (
-        self._nothing_to_run
-        or len(self._pending) >= self._num_callers
-        or self._num_rows() >= self._batch_size
-      ):
+      if self._nothing_to_run or self._may_be_full():
         self.loop.wake()
 
-  def _num_rows(self) -> int:
-    return sum(p.request.env_ids.size for p in self._pending)
+  def _may_be_full(self) -> bool:
+    """Whether a batch is ready, unless requests are held back."""
+    return self._num_rows >= self._batch_size or len(self._pending) >= self._num_callers
 
   def wake(self) -> None:
     """Checks the requests that were held back, after replay has room again or weights are new."""
@@ -124,6 +124,7 @@ class Batcher:
     with self._lock:
       self._closed = True
       pending, self._pending = self._pending, []
+      self._num_rows = 0
     self.loop.wake()
     for request in pending:
       request.answer(STOPPED)
@@ -136,29 +137,38 @@ class Batcher:
       with self._lock:
         if self._closed:
           return []
-        eligible = self._eligible()
-        self._nothing_to_run = not eligible
         now = time.perf_counter()
-        ready_in = self._ready_in(eligible, now)
+        eligible, ready_in = self._look(now)
+        self._nothing_to_run = not eligible
         if ready_in <= 0:
           return self._take(eligible)
       if now >= give_up:
         return []
       self.loop.wait(min(ready_in, give_up - now))
 
-  def _eligible(self) -> list[PendingRequest]:
+  def _eligible(self) -> Iterator[PendingRequest]:
+    """Yields the requests that are not held back, oldest first."""
     if self._accepts_training():
-      return [p for p in self._pending if not self._hold_back(p.request)]
-    return [p for p in self._pending if not p.is_training]
+      return (p for p in self._pending if not self._hold_back(p.request))
+    return (p for p in self._pending if not p.is_training)
 
-  def _ready_in(self, eligible: list[PendingRequest], now: float) -> float:
-    """Returns the seconds until the batch should run; 0 = now; infinite = when a request comes."""
-    if not eligible:
-      return float('inf')
-    num_rows = sum(p.request.env_ids.size for p in eligible)
-    if num_rows >= self._batch_size or len(self._pending) >= self._num_callers:
-      return 0.0
-    return eligible[0].arrived_s + self._timeout_s - now
+  def _look(self, now: float) -> tuple[list[PendingRequest], float]:
+    """Returns eligible requests, and the seconds until they should run as a batch; infinite = when
+    a request comes. They are all of them if that is now.
+
+    It is called at every message, so it looks at all requests only if they may fill a batch.
+    """
+    eligible = self._eligible()
+    oldest = next(eligible, None)
+    if oldest is None:
+      return [], float('inf')
+    ready_in = oldest.arrived_s + self._timeout_s - now
+    if ready_in > 0 and not self._may_be_full():
+      return [oldest], ready_in
+    found = [oldest, *eligible]
+    num_rows = sum(p.request.env_ids.size for p in found)
+    is_full = num_rows >= self._batch_size or len(self._pending) >= self._num_callers
+    return found, 0.0 if is_full else ready_in
 
   def _take(self, eligible: list[PendingRequest]) -> list[PendingRequest]:
     """Removes and returns the oldest requests that fit; one larger than a batch goes alone."""
@@ -170,6 +180,7 @@ class Batcher:
         break
       batch.append(pending)
       num_rows += size
+    self._num_rows -= num_rows
     taken = set(map(id, batch))
     self._pending = [p for p in self._pending if id(p) not in taken]
     return batch

@@ -53,6 +53,8 @@ class EpisodeStatistics:
     self._sums, self._num_recent = np.zeros(3), 0
     self._recent: collections.deque[_Episode] = collections.deque(maxlen=10_000)
     self._num_ended = 0
+    self._marked_at: int | None = None  # episodes that had ended then
+    self._around_mark: EpisodeSummary | None = None
 
   def reset(self, env_ids: np.ndarray) -> None:
     """Drops the unfinished episodes of these environments."""
@@ -80,6 +82,17 @@ class EpisodeStatistics:
     """Returns the means over the episodes of the window."""
     return _summarise([episode for episode, _ in self._young()])
 
+  def mark(self) -> None:
+    """Begins to look for the window around this moment, see `around_mark`."""
+    with self._lock:
+      self._marked_at, self._around_mark = self._num_ended, None
+
+  @property
+  def around_mark(self) -> EpisodeSummary | None:
+    """The means over the first window of at least `MIN_EPISODES` of which half have ended since
+    `mark`; None until then."""
+    return self._around_mark
+
   @property
   def num_ended(self) -> int:
     """Episodes that have ended since this start, without those from `restore`."""
@@ -102,9 +115,7 @@ class EpisodeStatistics:
   def _young(self) -> list[tuple[_Episode, int]]:
     with self._lock:
       window = list(self._window)
-    oldest = (1 - _MAX_AGE) * self._now()
-    young = [entry for entry in window if entry[1] >= oldest]
-    return max(young, window[-MIN_EPISODES:], key=len)
+    return _young(window, self._now())
 
   def _now(self) -> int:
     return 0 if self._agent_steps is None else self._agent_steps()
@@ -135,11 +146,28 @@ class EpisodeStatistics:
       return
     now = self._now()
     with self._lock:
-      self._window.extend(((score, return_, length), now) for score, return_, length in episodes)
+      for score, return_, length in episodes:
+        self._window.append(((score, return_, length), now))
+        self._num_ended += 1
+        self._look_around_mark(now)
       self._recent.extend((score, return_, length) for score, return_, length in episodes)
       self._sums = self._sums + np.sum(np.array(episodes, np.float64), axis=0)
       self._num_recent += len(episodes)
-      self._num_ended += len(episodes)
+
+  def _look_around_mark(self, now: int) -> None:
+    """Called for each episode, because a later window may have none from before the mark."""
+    if self._marked_at is None or self._around_mark is not None:
+      return
+    window = _young(list(self._window), now)
+    num_after = self._num_ended - self._marked_at
+    if len(window) >= MIN_EPISODES and 2 * num_after >= len(window):
+      self._around_mark = _summarise([episode for episode, _ in window])
+
+
+def _young(window: list[tuple[_Episode, int]], now: int) -> list[tuple[_Episode, int]]:
+  """Returns the episodes that are not forgotten, at `now` agent steps."""
+  young = [entry for entry in window if entry[1] >= (1 - _MAX_AGE) * now]
+  return max(young, window[-MIN_EPISODES:], key=len)
 
 
 def _summarise(episodes: list[_Episode]) -> EpisodeSummary:

@@ -53,8 +53,9 @@ class UnrollAssembler:
     self._is_recurrent = bool(tree.flatten(state_example))
     self._row_number = np.zeros(num_environments, np.int64)  # of the run
     self._unroll_number = np.zeros(num_environments, np.int64)  # of the run
-    self._index = np.zeros(num_environments, np.int64)
-    self.reset(np.arange(num_environments))
+    # As after `reset`, which would make the memory of environments resident that never come here.
+    self._index = np.full(num_environments, overlap, np.int64)
+    self._unflatten(self._rows)[0].step_type[:overlap] = types.LAST
 
   def reset(self, env_ids: np.ndarray) -> None:
     """Drops the partial unrolls of these environments; their next row starts a run."""

@@ -1,19 +1,11 @@
-"""Finds the best checkpoint of a run by the evaluation return in its log."""
+"""Finds the best checkpoint of a run by its evaluation return."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.storage import checkpoint
-
-
-class _Candidate(NamedTuple):
-  """A checkpoint that is not scored yet. num_ended: evaluation episodes before it was saved."""
-
-  updates: int
-  num_ended: int
 
 
 class BestCheckpoint:
@@ -22,9 +14,10 @@ class BestCheckpoint:
   The weights keep changing during evaluation, so the mean over the window of episodes belongs to
   the weights in the middle of the window, and not to those at its end, which may have collapsed
   since. A saved checkpoint is therefore a candidate until half of the window's episodes, of which
-  there must be `episodes.MIN_EPISODES`, have ended after it. Its score is the next
-  `evaluation/return` in the log. Meanwhile no other checkpoint becomes the candidate, because it
-  would be scored by mostly the same episodes and would have to be kept as long.
+  there must be `episodes.MIN_EPISODES`, have ended after it. Its score is the mean over the window
+  at that moment, not that of the next row of the log, in which there may be only episodes of later
+  weights. Meanwhile no other checkpoint becomes the candidate, because it would be scored by mostly
+  the same episodes and would have to be kept as long.
 
   Nothing is evaluated after the last checkpoint of a start. It gets the mean of the window that
   ends with it.
@@ -35,26 +28,26 @@ class BestCheckpoint:
     candidate, which would be kept for ever, and the best one of earlier starts remains."""
     self._evaluation = evaluation
     self._evaluates = evaluates
-    self._candidate: _Candidate | None = None
+    self._candidate: int | None = None  # updates of a checkpoint that is not scored yet
     self._has_ended = False
     self.best: checkpoint.Best | None = None
 
   def kept(self) -> set[int]:
     """Updates of the checkpoints that are still needed."""
-    return {known.updates for known in (self.best, self._candidate) if known is not None}
+    best = None if self.best is None else self.best.updates
+    return {updates for updates in (best, self._candidate) if updates is not None}
 
   def add_checkpoint(self, updates: int) -> None:
     """Makes a checkpoint the candidate, if there is none. Called after it was saved."""
     if self._evaluates and self._candidate is None and not self._has_ended:
-      self._candidate = _Candidate(updates, self._evaluation.num_ended)
+      self._candidate = updates
+      self._evaluation.mark()
 
-  def add_row(self, evaluation: episodes_lib.EpisodeSummary) -> None:
-    """Scores the candidate if it is due. evaluation: the window's summary in a row of the log."""
-    if self._candidate is None or evaluation.num_episodes < episodes_lib.MIN_EPISODES:
-      return
-    num_after = self._evaluation.num_ended - self._candidate.num_ended
-    if 2 * num_after >= evaluation.num_episodes:
-      self._score(self._candidate.updates, evaluation)
+  def update(self) -> None:
+    """Scores the candidate if it is due."""
+    evaluation = self._evaluation.around_mark
+    if self._candidate is not None and evaluation is not None:
+      self._score(self._candidate, evaluation)
       self._candidate = None
 
   def end(self, updates: int) -> None:

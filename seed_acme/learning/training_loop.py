@@ -310,7 +310,7 @@ class TrainingLoop:
     self._show_recordings()
     self._watcher.add_row(counts.agent_steps, of_updates)
     if self._best is not None:
-      self._best.add_row(episodes['evaluation'])
+      self._best.update()
       self._status.best = self._best.best
     self._status.write(status, counts, episodes, self.resumptions)
     self._status.tell_of_missing_unrolls()

@@ -26,7 +26,8 @@ from seed_acme.transport import unix_protocol
 from seed_acme.transport import wire
 
 _GREETING_S = 20.0  # after which a connection without a greeting may be closed
-_MAX_STRANGERS = 64  # connections without a greeting at a time
+_MAX_STRANGERS = 64  # connections without a greeting at a time, but for the last second's
+_READING_S = 1.0  # in which a greeting that has arrived is surely read
 _STOP_S = 10.0
 _BACKLOG = 1024
 _LOG = logging.getLogger(__name__)
@@ -95,12 +96,12 @@ class UnixServer:
 
   def _dismiss_strangers(self) -> None:
     """Closes connections without a greeting: those over the time limit, and the oldest above
-    `_MAX_STRANGERS`."""
+    `_MAX_STRANGERS`, unless they have just come. All actors of a large run may connect at once."""
     strangers = [one for one in self._connections if one.session is None]
     now = time.monotonic()
     for index, stranger in enumerate(strangers):
       is_one_too_many = len(strangers) - index > _MAX_STRANGERS
-      if is_one_too_many or now - stranger.accepted_s > _GREETING_S:
+      if now - stranger.accepted_s > (_READING_S if is_one_too_many else _GREETING_S):
         stranger.close()
 
 

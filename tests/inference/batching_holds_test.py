@@ -113,6 +113,21 @@ def test_a_request_is_looked_at_at_once_though_all_before_it_are_held(in_backgro
   rig.until_asked(0, 0, 1)
 
 
+@pytest.mark.parametrize('batch_size, num_callers', [(32, 100), (100, 32)])
+def test_a_look_asks_about_the_oldest_alone_until_all_may_be_a_batch(batch_size, num_callers):
+  """The cost of a message would otherwise grow with the number of actors."""
+  rig = Rig(batch_size, num_callers)
+  one = rig.submit(0)
+  for env_id in range(1, 31):
+    assert rig.batcher.next_batch(0.0) == []
+    rig.submit(env_id)
+  assert set(rig.asked) == {0}
+  last = rig.submit(31)
+  found = rig.batch()
+  assert (found[0], found[-1], len(found)) == (one, last, 32)
+  assert rig.asked[-32:] == list(range(32)) and len(rig.asked) <= 70
+
+
 def test_evaluation_passes_those_that_are_held(in_background):
   rig = Rig(batch_size=8, num_callers=3, timeout_s=0.01)
   rig.held = {0, 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 
 import numpy as np
+import psutil
 import pytest
 import tree
 
@@ -266,3 +267,15 @@ def test_num_steps_counts_unmasked_transitions_of_the_loss_part(overlap, step_ty
   inputs = types.AgentInput(np.array([step_types, step_types], np.uint8), *[None] * 4)
   unrolls = types.Unroll((), inputs, None, None)
   assert unrolls_lib.num_steps(unrolls, overlap) == 2 * expected
+
+
+def test_environments_that_never_come_take_no_memory():
+  """With several devices or hosts, each knows all environments of the run."""
+  scalar, picture = np.float32(0), np.zeros((84, 84, 4), np.uint8)
+  inputs = types.AgentInput(np.uint8(0), scalar, scalar, np.int32(0), picture)
+  outputs = types.AgentOutput(np.int32(0), types.QOutput(np.zeros(6, np.float32)))
+  before = psutil.Process().memory_info().rss
+  subject = unrolls_lib.UnrollAssembler(256, 80, 40, (inputs, outputs), ())
+  overlap = 256 * 40 * picture.nbytes
+  assert psutil.Process().memory_info().rss - before < overlap / 4
+  del subject

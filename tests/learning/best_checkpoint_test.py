@@ -19,10 +19,10 @@ class _Scored:
     self.best = best_checkpoint.BestCheckpoint(self.evaluation, evaluates=True)
 
   def play(self, number, score):
-    """Adds episodes with this score, with a row of the log after each."""
+    """Adds episodes with this score, and asks after each whether the score is known."""
     for _ in range(number):
       self.evaluation.extend([(score, score, 1)])
-      self.best.add_row(self.evaluation.summary())
+      self.best.update()
 
 
 def test_the_score_is_of_the_weights_that_played_and_not_of_those_that_have_collapsed_since():
@@ -37,6 +37,22 @@ def test_the_score_is_of_the_weights_that_played_and_not_of_those_that_have_coll
   scored.best.add_checkpoint(3)
   scored.play(100, 0.0)
   assert scored.best.best == (2, 15.0, 100)
+
+
+@pytest.mark.parametrize('at_once', [False, True])
+def test_episodes_that_end_between_two_questions_count_from_the_checkpoint_on(at_once):
+  """Otherwise untrained weights would get the return of those that were trained since."""
+  scored = _Scored()
+  scored.best.add_checkpoint(0)
+  played = [(-0.5, -0.5, 1)] * 300 + [(1.0, 1.0, 1)] * 100
+  for part in [played] if at_once else [[episode] for episode in played]:
+    scored.evaluation.extend(part)  # at once: of another learner host
+  scored.best.update()
+  assert scored.best.best == (0, -0.5, 10)
+  scored.best.add_checkpoint(9)
+  scored.evaluation.extend([(0.0, 0.0, 1)] * 300)
+  scored.best.update()
+  assert scored.best.best == (9, 0.5, 100)
 
 
 def test_the_best_is_the_last_one_before_a_decline():
@@ -54,7 +70,7 @@ def test_where_evaluation_episodes_are_rare_a_checkpoint_is_scored_by_those_arou
   best = best_checkpoint.BestCheckpoint(evaluation, evaluates=True)
   for steps in range(1000, 61_000, 1000):  # an episode each, better and better
     evaluation.extend([(float(steps), 0.0, 1)])
-    best.add_row(evaluation.summary())
+    best.update()
     if steps == 50_000:
       best.add_checkpoint(50)
   assert best.best.updates == 50 and best.best.num_episodes == 10
@@ -204,7 +220,7 @@ def test_a_best_checkpoint_that_is_lost_is_told_and_another_takes_its_place(
   _play(run, 100, 0.5)
   _step(run, clock)
   _step(run, clock)
-  assert _best(run) == (6, 0.5, 100)
+  assert _best(run) == (6, 0.25, 100)  # half of the window was played before the run stopped
 
 
 @pytest.mark.parametrize('evaluates', [True, False])

@@ -24,8 +24,8 @@ MUTATIONS = (
   record.Mutation(
     name='batch_of_requests_for_rows',
     file='seed_acme/inference/batching.py',
-    old='num_rows = sum(p.request.env_ids.size for p in eligible)',
-    new='num_rows = len(eligible)',
+    old='num_rows = sum(p.request.env_ids.size for p in found)',
+    new='num_rows = len(found)',
     tests='tests/inference/batching_test.py::test_the_limit_counts_rows',
     fault='a batch of groups waits for the time-out though it is full',
   ),
@@ -40,16 +40,16 @@ MUTATIONS = (
   record.Mutation(
     name='evaluation_held_back_with_training',
     file='seed_acme/inference/batching.py',
-    old='return [p for p in self._pending if not p.is_training]',
-    new='return []',
+    old='return (p for p in self._pending if not p.is_training)',
+    new='return iter(())',
     tests='tests/inference/batching_test.py::test_training_is_held_back_while_evaluation_passes',
     fault='evaluation stands still while replay is full',
   ),
   record.Mutation(
     name='time_out_of_the_newest',
     file='seed_acme/inference/batching.py',
-    old='return eligible[0].arrived_s + self._timeout_s - now',
-    new='return now + self._timeout_s - now',
+    old='ready_in = oldest.arrived_s + self._timeout_s - now',
+    new='ready_in = now + self._timeout_s - now',
     tests='tests/inference/batching_holds_test.py::test_one_that_is_not_held_waits_no_longer_'
     'than_the_time_out tests/inference/batching_test.py::test_one_row_of_eight_runs_'
     'after_the_time_out',

@@ -203,8 +203,8 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='best_is_scored_by_what_was_played_before_it',
-    file='seed_acme/learning/best_checkpoint.py',
-    old='2 * num_after >= evaluation.num_episodes',
+    file='seed_acme/inference/episodes.py',
+    old='2 * num_after >= len(window)',
     new='num_after >= 0',
     tests='tests/learning/best_checkpoint_test.py::test_the_score_is_of_the_weights_that_played_'
     'and_not_of_those_that_have_collapsed_since',

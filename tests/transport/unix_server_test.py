@@ -8,6 +8,7 @@ import os
 import pathlib
 import socket
 import stat
+import threading
 import time
 
 from dm_env import specs as dm_specs
@@ -164,13 +165,30 @@ class TestUnix(reconnecting_contract.ReconnectingContract):
   def test_silent_strangers_do_not_keep_actors_out(self, make_rig, stranger, monkeypatch):
     monkeypatch.setattr(unix_server, '_MAX_STRANGERS', 4)
     rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
+    monkeypatch.setattr(unix_server, '_READING_S', 0.2)
     strangers = [stranger(rig) for _ in range(9)]
-    assert all(_is_cut_off(one) for one in strangers[:5])
+    time.sleep(0.3)
+    strangers.append(stranger(rig))
+    assert all(_is_cut_off(one) for one in strangers[:6])
     self.ask_alone(rig, rig.connect(0), [0])
     monkeypatch.setattr(unix_server, '_GREETING_S', 0.5)
     time.sleep(0.6)
     rig.connect(1)
     assert all(_is_cut_off(one) for one in strangers)
+
+  def test_actors_that_connect_while_the_learner_is_busy_are_all_let_in(
+    self, make_rig, stranger, monkeypatch
+  ):
+    monkeypatch.setattr(unix_server, '_MAX_STRANGERS', 2)
+    rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
+    is_connected, codec = threading.Event(), wire.GroupCodec(rig.spec, 1)
+    rig.batcher.loop.call(is_connected.wait)
+    callers = [stranger(rig) for _ in range(8)]
+    for env_id, caller in enumerate(callers):
+      greeting = unix_protocol.greeting(rig.token, codec.hello(np.array([env_id], np.int32)))
+      caller.sendall(unix_protocol.header(len(greeting)) + greeting)
+    is_connected.set()
+    assert all(caller.recv(1 << 16) for caller in callers)
 
   def test_a_server_that_says_nothing_is_not_waited_for_without_end(self, make_rig):
     rig = make_rig()
