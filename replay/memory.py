@@ -44,8 +44,8 @@ class ReplayMemory:
     restored_from: pathlib.Path | None = None,
   ):
     """has_priorities: false for uniform replay, whose updates are dropped. in_progress: the folder
-    into which the server saves. restored_from: the folder of an earlier `checkpoint` that the
-    server was restored from."""
+    into which the server saves. restored_from: the folder of an earlier `checkpoint`, from which
+    the server is restored if it can be."""
     self._in_progress = in_progress
     self._saving: _Saving | None = None
     self._client = connection.client(server_address)
@@ -53,7 +53,7 @@ class ReplayMemory:
     self._condition = threading.Condition()
     self._waiting: dict[int, float] = {}
     self._num_sending = 0
-    # That was ever written back, at least 1.
+    # The greatest that was written back, also before the server was saved and restored; at least 1.
     self.greatest_priority = _saved_greatest(restored_from)
     self._sending = threading.Lock()
     self._stopped = False

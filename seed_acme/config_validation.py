@@ -39,11 +39,14 @@ def validate(config: config_lib.ExperimentConfig) -> None:
 
 
 def idle_fields(config: config_lib.ExperimentConfig, names: Collection[str]) -> dict[str, str]:
-  """Returns those of the fields, by dotted name, that change nothing, with the reason for each.
+  """Returns those of the fields, by dotted name, that have no effect on learning, with the reason.
 
-  Fields of a network or an agent of the user's own are none of them, because only its author knows.
+  Where a network or an agent of the user's own reads the fields of ours, only its author knows; the
+  author of an agent's configuration has declared it there.
   """
-  own = ('network.',) * bool(config.network.module) + ('agent.',) * (':' in config.agent.agent)
+  is_ours = type(config.agent).__module__.startswith('seed_acme.')
+  reads_ours = ':' in config.agent.agent and is_ours
+  own = ('network.',) * bool(config.network.module) + ('agent.',) * reads_ours
   return conditions.has_no_effect(config, [name for name in names if not name.startswith(own)])
 
 

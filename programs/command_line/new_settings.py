@@ -21,11 +21,11 @@ def add(
   """Returns the configuration with the settings that `--config.environment.settings.NAME=VALUE`
   adds, and the other words. Validation checks later whether the environment has such a setting.
 
-  Raises `types.UserError` for a setting `true` or `false`, which would be a string.
+  Raises `types.UserError` for a new setting `true` or `false`, which would be a string.
   """
   for name, text in _pairs(words):
     _value(name, text)
-  rest = []
+  rest: list[str] = []
   for argument in words:
     path, name, text = _split(argument)
     if not path:
@@ -34,13 +34,13 @@ def add(
     part, field = path.split('.')
     record = getattr(config, part)
     known = getattr(record, field)
-    value = _value(name, text)
-    # A number that happens to be whole in the configuration may become one that is not.
-    is_fraction = type(known.get(name)) is int and type(value) is float
-    if name in known and not is_fraction:  # tyro checks it against the type that it has there
+    is_number = type(known.get(name)) is int and _is_fraction(text)
+    if name in known and not is_number:  # tyro checks it against the type that it has there
       rest.append(argument)
       continue
-    record = dataclasses.replace(record, **{field: {**known, name: value}})
+    flag = f'--config.{path}.{name}='
+    rest = [earlier for earlier in rest if not earlier.startswith(flag)]  # the last one counts
+    record = dataclasses.replace(record, **{field: {**known, name: _value(name, text)}})
     config = dataclasses.replace(config, **{part: record})
   return config, rest
 
@@ -63,6 +63,14 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
       after = words[words.index(flag) + 1 :]
       given = list(itertools.takewhile(lambda word: not word.startswith('--'), after))
       yield from zip(given[::2], given[1::2])
+
+
+def _is_fraction(text: str) -> bool:
+  """Whether the text is a number that is not whole, as that of a configuration may become."""
+  try:
+    return float(text) % 1 > 0  # False for NaN and infinities
+  except ValueError:
+    return False
 
 
 def _value(name: str, text: str) -> config_lib.Setting:

@@ -127,7 +127,7 @@ def band(xs: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[Piece]:
 
   A piece is over the same runs everywhere. It ends with the first of them, and so do those that end
   soon after, because runs go over their last step by unequal amounts. The next piece is over the
-  others. There is none over fewer than half of the runs.
+  others. There is none over fewer than half of the runs, unless no more of them share any x.
 
   xs: x values of the rows of each curve, steps or minutes. Curves are smoothed and interpolated
     linearly.
@@ -142,10 +142,9 @@ def band(xs: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[Piece]:
     reached = max(reached, end)
     left = [k for k in left if xs[k][-1] > end + _SAME_END * abs(end)]
   if not pieces:  # runs of one row, or runs that share no range
-    for start in sorted({x[0] for x in xs}, reverse=True):
-      there = [k for k, x in enumerate(xs) if x[0] <= start <= x[-1]]
-      if 2 * len(there) >= len(xs):
-        return [_piece(np.array([start]), there, xs, curves)]
+    there = lambda start: [k for k, x in enumerate(xs) if x[0] <= start <= x[-1]]
+    start = max((x[0] for x in xs), key=lambda start: (len(there(start)), start))
+    pieces = [_piece(np.array([start]), there(start), xs, curves)]
   return pieces
 
 

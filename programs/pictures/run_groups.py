@@ -30,7 +30,8 @@ def settings(path: str | os.PathLike[str]) -> Settings:
   flat: Settings = {}
 
   def add(value: Any, name: str) -> None:
-    if isinstance(value, dict) and value.get('type') == 'float':  # an infinity, as JSON has none
+    if isinstance(value, dict) and {**value, 'value': ''} == {'type': 'float', 'value': ''}:
+      # an infinity, which JSON does not have
       flat[name] = value.get('value')
     elif isinstance(value, dict):
       for key, item in value.items():

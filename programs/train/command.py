@@ -76,7 +76,7 @@ def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_li
     if run is not None and run.holds_run() and given.name:
       _tell_of_changes(run, config, given)
     for field, reason in config_validation.idle_fields(config, sorted(given.fields)).items():
-      _say(f'Notice: --config.{field} changes nothing, because {reason}')
+      _say(f'Notice: --config.{field} has no effect on learning, because {reason}')
     if arguments.show_layout:
       return train_command.show_layout(config, launch)
     if not is_here:

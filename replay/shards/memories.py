@@ -43,7 +43,7 @@ class Memories:
 
   @property
   def greatest_priority(self) -> float:
-    """The greatest priority that was ever written back, at least 1."""
+    """The greatest priority of any shard, see `ReplayMemory`."""
     return max(memory.greatest_priority for memory in self.each)
 
   def counts(self) -> tuple[int, int]:

@@ -6,7 +6,9 @@ builds environments from their ids, imports the one that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
+import functools
 import inspect
 from typing import Any
 
@@ -23,7 +25,6 @@ _MID = dm_env.StepType.MID
 # Keys of an info, where a wrapper that has already reset the environment puts an episode's last
 # observation; the second is that of gym and of gymnasium before 1.1.
 LAST_OBSERVATION = ('final_obs', 'final_observation')
-_PACKAGES = ('gym', 'gymnasium')  # whose own wrappers pass a seed on, if they take one
 
 
 class GymEnvironment(dm_env.Environment):
@@ -34,8 +35,8 @@ class GymEnvironment(dm_env.Environment):
   An episode's last observation is taken from the info if a wrapper has already reset the
   environment (`final_obs`).
   The first reset is seeded, by `reset(seed=...)` or else by `seed(...)`; later resets
-  continue the environment's own random stream. If only the innermost environment has one of the
-  two, it is seeded itself before the reset; an environment with neither is not seeded.
+  continue the environment's own random stream. The innermost environment gets the seed also where
+  a wrapper does not pass it on; an environment with neither of the two is not seeded.
 
   A Discrete space is counted from 0 here, whatever its `start`; its specification is
   int32. Observations are cast to the dtype of their space if it is of the same or a wider
@@ -152,34 +153,44 @@ class GymEnvironment(dm_env.Environment):
     if seed is None:
       return self._environment.reset()
     inside = getattr(self._environment, 'unwrapped', self._environment)
-    wrappers = _wrappers(self._environment, inside)
-    takes_seed = _accepts(inside.reset, 'seed')
-    # A user's wrapper may take a seed, by name or within **kwargs, and not pass it on.
-    if takes_seed and not all(_passes_on_seed(wrapper) for wrapper in wrappers):
-      inside.reset(seed=seed)
-    # A wrapper accepts **kwargs for the wrapped environment, so all signatures are checked.
-    if takes_seed and all(_accepts(wrapper.reset, 'seed') for wrapper in wrappers):
-      return self._environment.reset(seed=seed)
-    if callable(getattr(self._environment, 'seed', None)):
+    takes_seed = _accepts(self._environment.reset, 'seed')
+    has_method = callable(getattr(self._environment, 'seed', None))
+    if _accepts(inside.reset, 'seed') and (takes_seed or not has_method):
+      with _seeding(inside, seed):
+        return self._environment.reset(**({'seed': seed} if takes_seed else {}))
+    if has_method:
       self._environment.seed(seed)
-    elif not takes_seed and callable(getattr(inside, 'seed', None)):
+    elif callable(getattr(inside, 'seed', None)):
       inside.seed(seed)
     return self._environment.reset()
 
 
-def _wrappers(environment: Any, inside: Any) -> list[Any]:
-  """Returns the wrappers around an environment that are known by their attribute `env`."""
-  found = []
-  while environment is not inside and environment is not None:
-    found.append(environment)
-    environment = getattr(environment, 'env', None)
-  return found
+@contextlib.contextmanager
+def _seeding(inside: Any, seed: int) -> Iterator[None]:
+  """Gives the first call of an environment's `reset` the seed, if it has none.
 
+  A wrapper around it may take no seed, or take one, by name or within **kwargs, and not pass it on.
+  Another reset before that of the wrapper could fail where the wrapper prepares the environment.
+  """
+  own_reset, seeds = inside.reset, [seed]
 
-def _passes_on_seed(wrapper: Any) -> bool:
-  """Whether a wrapper surely passes on the seed that its `reset` is given."""
-  is_own = type(wrapper).__module__.partition('.')[0] in _PACKAGES
-  return is_own and _accepts(wrapper.reset, 'seed')
+  @functools.wraps(own_reset)
+  def reset(*arguments: Any, **named: Any) -> Any:
+    if seeds and named.get('seed') is None:
+      named['seed'] = seeds.pop()
+    seeds.clear()
+    return own_reset(*arguments, **named)
+
+  was_set = 'reset' in getattr(inside, '__dict__', {})
+  with contextlib.suppress(AttributeError):  # it may have __slots__
+    inside.reset = reset
+  try:
+    yield
+  finally:
+    if was_set:
+      inside.reset = own_reset
+    elif 'reset' in getattr(inside, '__dict__', {}):
+      del inside.reset
 
 
 def _as_bool(end: Any) -> bool:

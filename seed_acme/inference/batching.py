@@ -153,8 +153,8 @@ class Batcher:
     return (p for p in self._pending if not p.is_training)
 
   def _look(self, now: float) -> tuple[list[PendingRequest], float]:
-    """Returns eligible requests, and the seconds until they should run as a batch; infinite = when
-    a request comes. They are all of them if that is now.
+    """Returns all eligible requests if they should run as a batch now, else only the oldest; and
+    the seconds until they should, infinite = when a request comes.
 
     It is called at every message, so it looks at all requests only if they may fill a batch.
     """

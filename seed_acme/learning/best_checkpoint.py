@@ -39,6 +39,7 @@ class BestCheckpoint:
 
   def add_checkpoint(self, updates: int) -> None:
     """Makes a checkpoint the candidate, if there is none. Called after it was saved."""
+    self.update()
     if self._evaluates and self._candidate is None and not self._has_ended:
       self._candidate = updates
       self._evaluation.mark()
@@ -52,6 +53,7 @@ class BestCheckpoint:
 
   def end(self, updates: int) -> None:
     """Scores the last checkpoint, of this update. Called before it is saved."""
+    self.update()
     self._candidate, self._has_ended = None, True
     # Episodes from before this start say nothing about weights that have learnt since.
     if self._evaluation.num_ended >= episodes_lib.MIN_EPISODES:

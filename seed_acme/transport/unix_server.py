@@ -26,8 +26,8 @@ from seed_acme.transport import unix_protocol
 from seed_acme.transport import wire
 
 _GREETING_S = 20.0  # after which a connection without a greeting may be closed
-_MAX_STRANGERS = 64  # connections without a greeting at a time, but for the last second's
-_READING_S = 1.0  # in which a greeting that has arrived is surely read
+_MAX_STRANGERS = 64  # older connections without a greeting at a time
+_READING_S = 1.0  # in which a greeting that has arrived is usually read
 _STOP_S = 10.0
 _BACKLOG = 1024
 _LOG = logging.getLogger(__name__)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import pytest
 
 from seed_acme import config_validation
+from seed_acme.agents import memory_config
 from seed_acme.checks import conditions
 from seed_acme.configs import registry
 
@@ -106,3 +107,18 @@ def test_what_the_author_of_a_network_or_agent_reads_is_not_known():
   for changes, left in (({'network': network}, names[1:]), ({'agent': agent}, names[:1])):
     changed = dataclasses.replace(config, **changes)
     assert list(config_validation.idle_fields(changed, names)) == left
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Own(memory_config.ReplayAgentConfig):
+  agent: str = 'mine:make_agent'
+  step: Annotated[float, conditions.only_with('replay', 'prioritized')] = 0.1
+
+
+def test_the_author_of_a_configuration_is_believed():
+  base = registry.load('catch_r2d2')
+  shared = {field.name for field in dataclasses.fields(_Own)} - {'agent', 'step'}
+  fields = {name: getattr(base.agent, name) for name in shared}
+  config = dataclasses.replace(base, agent=_Own(**{**fields, 'replay': 'uniform'}))
+  names = ['agent.step', 'agent.priority_exponent', 'agent.replay_ratio']
+  assert list(config_validation.idle_fields(config, names)) == names[:2]

@@ -189,7 +189,7 @@ def test_an_environment_below_a_wrapper_that_takes_no_seed_is_seeded(is_old):
   environment = gym_adapter.GymEnvironment(wrapper, 5, 'wrapped')
   environment.reset()
   environment.reset()
-  assert (inside.seeds if is_old else inside.resets) == ([5] if is_old else [5, None, None])
+  assert (inside.seeds if is_old else inside.resets) == ([5] if is_old else [5, None])
 
 
 class _Noisy:
@@ -232,6 +232,31 @@ def test_an_environment_below_a_wrapper_that_drops_the_seed_is_seeded(package, r
     return gym_adapter.GymEnvironment(wrapped, seed, 'wrapped').reset().observation[0]
 
   assert first(5) == first(5) != first(6)
+
+
+def test_an_environment_that_its_wrapper_prepares_is_reset_by_the_wrapper_alone(package):
+  gym = gym_environments.import_package(package)
+
+  class Inside(gym.Env):
+    observation_space, action_space = gym.spaces.Box(0, 1, (1,)), gym.spaces.Discrete(2)
+    resets = ()
+
+    def reset(self, *, seed=None, options=None):
+      self.resets += ((seed, options['level']),)
+      return np.zeros(1, np.float32), {}
+
+  class Levels(gym.Wrapper):
+    def reset(self, **kwargs):
+      for level in (1, 2):
+        result = self.env.reset(options={'level': level})
+      return result
+
+  inside = Inside()
+  environment = gym_adapter.GymEnvironment(Levels(inside), 5, 'wrapped')
+  environment.reset()
+  environment.reset()
+  assert inside.resets == ((5, 1), (None, 2), (None, 1), (None, 2))
+  assert 'reset' not in vars(inside)
 
 
 @pytest.mark.parametrize('key', ['final_obs', 'final_observation'])

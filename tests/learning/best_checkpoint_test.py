@@ -55,6 +55,19 @@ def test_episodes_that_end_between_two_questions_count_from_the_checkpoint_on(at
   assert scored.best.best == (9, 0.5, 100)
 
 
+@pytest.mark.parametrize('is_end', [False, True])
+def test_a_score_that_is_known_counts_though_nobody_has_asked(is_end):
+  scored = _Scored()
+  scored.best.add_checkpoint(1)
+  scored.evaluation.extend([(1.0, 1.0, 1)] * 10 + [(0.0, 0.0, 1)] * 100)
+  if is_end:
+    scored.best.end(2)
+  else:
+    scored.best.add_checkpoint(2)
+    assert scored.best.kept() == {1, 2}
+  assert scored.best.best == (1, 1.0, 10)
+
+
 def test_the_best_is_the_last_one_before_a_decline():
   scored = _Scored()
   for updates in range(1, 41):

@@ -5,7 +5,7 @@ The combinations come from a grid, or Optuna chooses them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 import contextlib
 import dataclasses
 import os
@@ -116,7 +116,7 @@ def _tell_of_idle_fields(plan: sweep_plan.Plan, overridden: Collection[str]) -> 
   """overridden: see `_plan`."""
   for field, reason in plan.idle_fields(sorted({*plan.fields(), *overridden})).items():
     print(
-      f'Notice: {field} changes nothing in any combination, because {reason}',
+      f'Notice: {field} has no effect on learning in any combination, because {reason}',
       file=sys.stderr,
       flush=True,
     )
@@ -148,10 +148,10 @@ def _plan(
   if is_search:
     return _plan_of_search(arguments, config, overridden, saved)
   products = sweep_grid.parse(arguments.grid, config)
-  _check_given_once({field for product in products for field in product}, overridden, '--grid')
+  _check_given_once(_names(products), overridden, '--grid')
   if saved is not None:
     if not products:
-      _check_given_once(set(saved.fields()), overridden, 'the grid of the sweep in --out')
+      _check_given_once(_names(saved.products()), overridden, 'the grid of the sweep in --out')
     return sweep_plan.make(
       config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
     )
@@ -179,6 +179,16 @@ def _plan_of_search(
   num_seeds = arguments.seeds or (saved.num_seeds if saved else 1)
   search = sweep_plan.Search(space, num_trials)
   return sweep_plan.make_search(config, search, num_seeds, saved)
+
+
+def _names(products: Sequence[sweep_grid.Product]) -> set[str]:
+  """Returns the dotted names of all swept fields, and of the settings in swept dictionaries."""
+  found = {field for product in products for field in product}
+  for product in products:
+    for field, values in product.items():
+      dictionaries = [value for value in values if isinstance(value, dict)]
+      found.update(f'{field}.{name}' for settings in dictionaries for name in settings)
+  return found
 
 
 def _check_given_once(fields: set[str], overridden: Collection[str], option: str) -> None:

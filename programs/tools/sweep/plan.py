@@ -112,10 +112,11 @@ class Plan:
     return list(dict.fromkeys([*searched, *swept]))
 
   def idle_fields(self, names: Sequence[str]) -> dict[str, str]:
-    """Returns those of the fields that change nothing in any combination, with the first reason."""
-    idle = [config_validation.idle_fields(x.config, names) for x in self.combinations]
-    if not idle:  # of a search that has not begun
+    """Returns those of the fields that have no effect on learning in any combination, with the
+    first reason; none while others are still to be drawn."""
+    if self.may_draw:
       return {}
+    idle = [config_validation.idle_fields(x.config, names) for x in self.combinations]
     return {name: idle[0][name] for name in names if all(name in found for found in idle)}
 
   def names(self) -> dict[str, str]:

@@ -57,8 +57,22 @@ def test_a_whole_number_may_become_a_fraction_and_no_word():
     line_lib.read(['train', '--config=catch_vtrace', '--config.environment.settings.power=0.5']),
   )
   assert given.config(config).environment.settings == {'power': 0.5}
-  with pytest.raises(types.UserError, match='must be a whole number'):
-    given._replace(overrides=('--config.environment.settings.power=a',)).config(config)
+  flag = '--config.environment.settings.power='
+  for words, power in ((('3', '2.5'), 2.5), (('2.5', '3'), 3.0)):
+    both = given._replace(overrides=tuple(f'{flag}{word}' for word in words))
+    assert both.config(config).environment.settings == {'power': power}
+  for text in ('a', 'nan', 'inf', '1e6'):
+    with pytest.raises(types.UserError, match='must be a whole number'):
+      given._replace(overrides=(f'{flag}{text}',)).config(config)
+
+
+def test_a_text_may_be_true():
+  config = registry.load('catch_vtrace')
+  environment = dataclasses.replace(config.environment, settings={'mode': 'fast'})
+  config = dataclasses.replace(config, environment=environment)
+  words = ['train', '--config=catch_vtrace', '--config.environment.settings.mode=true']
+  _, given = given_lib.split(command_lib.find('train'), line_lib.read(words))
+  assert given.config(config).environment.settings == {'mode': 'true'}
 
 
 def test_settings_of_a_torso_and_other_arguments_beside_it():

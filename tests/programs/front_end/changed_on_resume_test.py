@@ -33,7 +33,7 @@ def test_what_was_given_in_vain_is_told(capsys):
   given = ['--config.network.core-size=32', '--config.agent.optimizer.rmsprop_decay=0.9']
   assert cli.main([*command, '--config.agent.ppo_epsilon=0.1', *given]) == 0
   assert capsys.readouterr().err.splitlines() == [
-    f'Notice: --config.{field} changes nothing, because {reason}'
+    f'Notice: --config.{field} has no effect on learning, because {reason}'
     for field, reason in (
       ('agent.optimizer.rmsprop_decay', 'agent.optimizer.name is adam'),
       ('network.core_size', 'network.core is none'),

@@ -261,6 +261,15 @@ def test_a_swept_field_is_not_overridden_in_vain_on_resuming(may_start, capsys, 
   assert 'total_steps is given by --config.total_steps and in the grid' in capsys.readouterr().err
 
 
+def test_a_setting_is_not_overridden_in_vain_beside_a_grid(may_start, capsys, monkeypatch):
+  monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)
+  name = 'environment.settings'
+  grid = f'--grid={name}=[num_bits,4],[num_bits,5]'
+  given = (f'--config.{name}.num_bits=9', '--config=bitflip_sac_her')
+  assert cli.main(['sweep', '--out=out', *given, grid, '--seeds=1']) == 2
+  assert f'{name}.num_bits is given by --config.' in capsys.readouterr().err
+
+
 def test_a_run_that_was_begun_with_other_values_is_not_touched(may_start, capsys, monkeypatch):
   here = may_start
   monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)

@@ -9,6 +9,7 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import plan as sweep_plan
+from seed_acme.programs.tools.sweep import search_space
 
 _BASE = registry.load('catch_vtrace')
 _RATE = 'agent.optimizer.learning_rate'
@@ -55,6 +56,10 @@ def test_fields_that_change_nothing_in_any_combination_are_told_apart():
   assert plan.idle_fields([epsilon, decay, size]) == {decay: 'agent.optimizer.name is adam'}
   plan = _plan({'agent.policy_loss': ('vpg', 'vtrace'), epsilon: (0.1, 0.2)})
   assert plan.idle_fields([epsilon]) == {epsilon: 'agent.policy_loss is vpg'}
+  space = search_space.parse('agent.policy_loss=vpg,ppo', _BASE)
+  search = sweep_plan.Search(space, num_trials=5)
+  drawn = sweep_plan.make(_BASE, [{'agent.policy_loss': ('vpg',)}], 1).combinations
+  assert sweep_plan.Plan(_BASE, drawn, 1, search).idle_fields([epsilon]) == {}
 
 
 def test_a_last_seed_that_is_too_large_is_refused():
