@@ -51,13 +51,10 @@ _README_ROWS = {
     'qbert_vtrace',
   ),
   ('V-trace, one pass (`atari_impala_small`)', 'Pong, 5 million steps'): ('pong_impala',),
-  ('R2D2', 'Pong; Boxing and Breakout with sticky actions; 2.5 million steps each'): (
-    'pong_r2d2',
-    'pong_r2d2_seed2',
-    'boxing_r2d2',
-    'boxing_r2d2_seed2',
-    'breakout_r2d2',
-  ),
+  (
+    'R2D2',
+    'Pong and Boxing, 2.5 million steps; Breakout, 6 million; the last two with sticky actions',
+  ): ('pong_r2d2', 'pong_r2d2_seed2', 'boxing_r2d2', 'boxing_r2d2_seed2', 'breakout_r2d2'),
   ('PPO', 'Pong, 2 million steps'): ('pong_ppo',),
 }
 
