@@ -80,8 +80,7 @@ def make(
     build_replay.take_over(place.shards[0], acting, run_dir, replay_addresses)
   else:
     items = _new_items(place.shards, takes_turns)
-    queue_of: tables_lib.QueueOf = 'counts' if takes_turns else 'tickets'
-    replay_addresses = _serve(sections, layout, run_dir, acting, queue_of, cleanup, fence)
+    replay_addresses = _serve(sections, layout, run_dir, acting, takes_turns, cleanup, fence)
   is_saved = sections.loop.checkpoint.replay
   memory = build_replay.make_memories(layout, run_dir, is_saved, replay_addresses, index)
   writer = build_replay.make_writers(layout, acting, replay_addresses, memory, items, index)
@@ -205,11 +204,12 @@ def _serve(
   layout: layout_lib.Layout,
   run_dir: run_directory.RunDirectory,
   acting: build.Acting,
-  queue_of: tables_lib.QueueOf,
+  takes_turns: bool,
   cleanup: contextlib.ExitStack,
   fence: fence_lib.Fence,
 ) -> list[str]:
   """Starts replay servers in this process; returns the address of each shard."""
+  queue_of: tables_lib.QueueOf = 'counts' if takes_turns else 'tickets'
   addresses, host, is_saved = [], sections.place.index, sections.loop.checkpoint.replay
   for shard in sections.place.shards:
     server = build_replay.make_replay_server(

@@ -113,7 +113,7 @@ def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
 
 
 def _tell_of_idle_fields(plan: sweep_plan.Plan, overridden: Collection[str]) -> None:
-  """overridden: see `_plan`."""
+  """Names swept and overridden fields that no run of the sweep is affected by."""
   for field, reason in plan.idle_fields(sorted({*plan.fields(), *overridden})).items():
     print(
       f'Notice: {field} has no effect on learning in any combination, because {reason}',
